@@ -105,14 +105,14 @@ def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine: Pat
 def test_threads_that_are_in_a_step_as_a_phase_begins_are_followed_on(run, machine: Path, capfd) -> None:
     program = """
 import threading
-class Slow(torch.nn.Module):
-    def forward(self, x): time.sleep(0.003); return x
+class Slow(torch.nn.Linear):
+    def forward(self, x): time.sleep(0.003); return super().forward(x)
 def serve():
-    model = Slow().eval()
+    model = Slow(4, 4).eval()
     for phase in "t", "r", "o":
         until = time.monotonic() + 20
         while open(os.environ["TCPROF_PROCESSES"] + "/phase").read() != phase and time.monotonic() < until:
-            model(torch.ones(1))
+            model(torch.ones(2, 4))
 threads = [threading.Thread(target=serve) for _ in range(3)]
 for each in threads: each.start()
 for each in threads: each.join()
