@@ -58,7 +58,7 @@ def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None
     verdict = judge_job(next(job for job in jobs if job.ranks["compute_excess_ns"].notna().any()))
     assert len(verdict) == 2
     assert re.fullmatch(
-        r"Rank 1 may hold the others up: in a step it computes 4\.05 ms \([\d.]+ %\) longer than the median of the "
+        r"Rank 1 may be a straggler: in a step it computes 4\.05 ms \([\d.]+ %\) longer than the median of the "
         r"others: it has more work: 17\.4 % more FLOP, spread over its modules, most in \(forward\) \+218 µs\. Own "
         r"times vary too much to confirm it\. At the others' speed, a step would take up to [\d.]+ ms less: how much "
         r"of it the CPU's pace hides is not known\.",
