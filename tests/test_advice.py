@@ -102,7 +102,8 @@ def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> Non
                 of_step = gain[f"{level}_pct"] / 100 * gain["step_ns"]
                 assert gain[f"{level}_ns"] == pytest.approx(of_step, abs=1, nan_ok=True)
         if each.gain.is_known:
-            saved = f"{units.format_ns(abs(each.gain.likely_ns))} of {units.format_ns(each.gain.step_ns)}"
+            whole = "per step" if each.gain.of == "the step" else f"of {units.format_ns(each.gain.step_ns)} total"
+            saved = f"{units.format_ns(abs(each.gain.likely_ns))} {whole}"
             saved = each.gain.of if each.gain.of == PER_SAMPLE else saved
             assert (saved if each.gain.likely_ns else "saves nothing") in name_advice(each)
         bases = {option.gain.step_ns for option in each.options if option.gain.is_known}
@@ -283,7 +284,8 @@ def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> No
 def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
     step = step_on("mlp_fp32")
     gain = step.price_kernels(np.full(3, step.busy_ns))
-    assert gain.low_ns == pytest.approx(step.length_ns - step.cpu_ns, rel=0.01)
+    waits_ns = step.host.waits["time_ns"].sum()  # a cudaMalloc, which takes as long whatever the kernels do
+    assert gain.low_ns == pytest.approx(step.length_ns - step.cpu_ns - waits_ns, rel=0.01)
     assert step.price_kernels(np.zeros(3)).likely_ns == 0
     assert gain.likely_pct < 100
 

@@ -85,7 +85,8 @@ def test_time_and_share_of_a_gain_are_of_one_step() -> None:
     gains = [each.gain for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.gain.is_known]
     lengths = {each.step_ns for each in gains}
     assert len(lengths) == 1
-    assert f" of {units.format_ns(lengths.pop())} (" in describe_gain(gains[0])
+    assert gains[0].likely_ns == pytest.approx(gains[0].likely_pct / 100 * lengths.pop())
+    assert f"{units.format_ns(gains[0].likely_ns)} per step (" in describe_gain(gains[0])
 
 
 def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:

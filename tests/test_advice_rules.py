@@ -217,7 +217,8 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     assert found.sentence == "Launching the optimizer's many kernels takes the CPU 66.7 % of the recorded step"
     assert found.evidence[0] == "launching them takes the CPU about 1.60 ms, as recorded"
     assert found.gain.likely_pct == pytest.approx(100 * 80 / 120, abs=2)
-    assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2
+    low, _, high = (100 * share * 80 / 120 for share in MEASURED["optimizer"]["spared_looped"])
+    assert low - 7 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < high + 2
 
 
 def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path: Path) -> None:
@@ -258,14 +259,14 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
     assert (gain.low_ns, gain.likely_ns, gain.high_ns) == pytest.approx((0, 4 * MS * (1 - 10 / 132), 4 * MS), rel=1e-5)
 
 
-@pytest.mark.parametrize(("name", "whole"), [("matmul", " of all work"), ("mlp_fp32", "")])
+@pytest.mark.parametrize(("name", "whole"), [("matmul", "all work"), ("mlp_fp32", "the step")])
 def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
     priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite").analysis) if each.gain.is_known]
     assert priced
-    assert all(
-        f" of {PER_SAMPLE if gain.of == PER_SAMPLE else format_ns(gain.step_ns) + whole} (" in describe_gain(gain)
-        for gain in priced
-    )
+    assert {gain.of for gain in priced} <= {whole, PER_SAMPLE}
+    of = {PER_SAMPLE: f"of {PER_SAMPLE}", "the step": "per step"}
+    for gain in priced:
+        assert f" {of.get(gain.of, f'of {format_ns(gain.step_ns)} total')} (" in describe_gain(gain)
 
 
 # What only looks like the matter of a rule: a name for it, the rule, and a recording in which it must be silent.

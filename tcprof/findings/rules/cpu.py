@@ -210,8 +210,9 @@ _SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or 
 _NO_SCALER = ("# or bfloat16, which needs no scaler:", 'with torch.autocast("cuda", dtype=torch.bfloat16): ...')
 _OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
 _NO_FREE = (
-    "# no torch.cuda.empty_cache() in each step: cudaFree waits for the GPU, and cudaMalloc follows",
-    "os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'expandable_segments:True'  # before CUDA is used",
+    "# no torch.cuda.empty_cache() in each step: cudaFree waits for the GPU",
+    "# before CUDA is used:",
+    "os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'expandable_segments:True'",
 )
 _OF_MEMORY, _ALLOCATED = "Malloc|Alloc|Free", "memory that stays allocated"
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
