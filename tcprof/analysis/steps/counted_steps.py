@@ -53,7 +53,8 @@ def count_steps(
         steps.loc[rows, "kind"] = _rank_roles(roles, held.steps["gpu_window_ns"].fillna(0).to_numpy(np.float64))
     steps = set_warm_up(steps, warm_up)
     compiling = hierarchy.ranges[(hierarchy.ranges["name"] == COMPILATION).to_numpy()]
-    calls = pd.concat([setup_calls, compiling[["name", "start_ns", "end_ns"]]]).astype({"name": "category"})
+    parts = [rows[["name", "start_ns", "end_ns"]] for rows in (setup_calls, compiling)]
+    calls = pd.concat([part for part in parts if len(part)] or parts[:1]).astype({"name": "category"})
     for held in contents if warm_up != ALL else ():
         gpu_steps = steps.loc[held.steps.index]
         gpu = int(gpu_steps["gpu"].iloc[0])
