@@ -89,15 +89,15 @@ def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(
     store = open_store(url)
     store.add([record(tmp_path)], FACTS)
     before = count_rows(url)
-    write = database.Database.write
+    write = database.StoreDatabase.write
 
     @contextmanager
-    def write_until_it_is_gone(self: database.Database) -> Iterator[Connection]:
+    def write_until_it_is_gone(self: database.StoreDatabase) -> Iterator[Connection]:
         with write(self) as connection:
             yield connection
             postgres_server.stop()
 
-    monkeypatch.setattr(database.Database, "write", write_until_it_is_gone)
+    monkeypatch.setattr(database.StoreDatabase, "write", write_until_it_is_gone)
     with pytest.raises(OutputError, match="cannot be used"):
         store.add([record(tmp_path, 1)], FACTS, keep=True)
     monkeypatch.undo()
@@ -113,7 +113,7 @@ import os, sys, traceback
 import tcprof
 from tcprof.history.run import Facts
 from tcprof.history.store import open_store
-analyses = [tcprof.read(file) for file in sys.argv[2:]]
+analyses = [tcprof.read(file).analysis for file in sys.argv[2:]]
 from tcprof.history import store
 points = {id(analysis): store.list_points(analysis) for analysis in analyses}
 store.list_points = lambda analysis: points[id(analysis)]  # once for all processes, which then write at one time
