@@ -164,7 +164,7 @@ def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, act
     chosen = instances[instances["path_id"].isin(rows)].sort_values("host_start_ns")
     chosen = chosen[chosen.duplicated("gpu", keep="last")]
     share = _shares(chosen, np.zeros(len(chosen), dtype=np.int64), 1, activities)[1]
-    return bool((paths["domain"].iloc[rows] != DOMAIN).any() or share[0] >= LEAST_SHARE)
+    return bool(chosen.empty or (paths["domain"].iloc[rows] != DOMAIN).any() or share[0] >= LEAST_SHARE)
 
 
 def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
