@@ -69,9 +69,9 @@ JOBS = FIXTURES / "jobs"
         (["compare", FP32, FP16], ["mlp_fp16 takes"]),
         (["compare", FP32, TF32, FP16], ["mlp_tf32 takes", "mlp_fp16 takes"]),
         (["compare", JOBS / "base", JOBS / "more-work"], ["more-work takes"]),
-        (["ranks", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
-        (["show", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
-        (["report", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
+        (["ranks", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
+        (["show", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
+        (["report", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
     ],
 )
 def test_beside_a_page_its_verdict_and_path_are_printed(command, verdicts, run: Run, tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
     between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     name = paths["name"].groupby(kin).first()
-    enough = count >= np.where((domain == DOMAIN) | name.str.fullmatch(_STEP), _FEWEST_NAMED, FEWEST)[count.index]
+    is_annotated = (domain == DOMAIN) & ((name == STEP) | name.str.startswith(f"{INFERENCE} "))
+    enough = count >= np.where(is_annotated | name.str.fullmatch(_STEP), _FEWEST_NAMED, FEWEST)[count.index]
     repeated = count.index[enough & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
     most = min(LEAST_SHARE, max(share[programs], default=0.0))
