@@ -51,7 +51,7 @@ def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run
         line.split()[0] for line in done.out.splitlines() if re.match(r" *(step|copy|forward|backward|optim)", line)
     ]
     assert names == ["step", "copy", "forward", "backward", "optimizer"] * 2
-    done = run("ranges", AMP.with_name("llama.sqlite"), "--notes")
+    done = run("ranges", AMP.with_name("jax_mlp.sqlite"), "--notes")
     assert ("note: " in done.out, "note: " in done.err) == (False, True)
 
 
