@@ -143,8 +143,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     are_lost = compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities)
     candidates = set(default or named or ([] if are_lost else compiled))
     depths = paths["depth"].to_numpy()
-    inside = _find_inner_kin(kin, depths, candidates)
-    outermost = spent[[number for number in sorted(candidates) if number not in inside]]
+    outermost = spent[sorted(candidates - set(_find_inner_kin(kin, depths, candidates)))]
     if outermost.empty:
         return []
     main = outermost.idxmax()
