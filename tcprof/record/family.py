@@ -78,6 +78,10 @@ class Family:
         """Sends a signal to the head alone; whether it could be sent."""
         return self._send([self.head], number)
 
+    def end_programs(self) -> None:
+        """Ask the living programs to end, as kill(1) does."""
+        self._send(self.living_programs(), signal.SIGTERM)
+
     def kill(self) -> None:
         """Kills the members that still live, also those that started since the last look."""
         self.gather()

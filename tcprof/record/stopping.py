@@ -246,9 +246,9 @@ class Stopping:
         )
 
     def end_program(self) -> None:
-        """End the program, whose report is written."""
+        """End the program, whose report is written, and all that it started: nsys, which waits for it, ends as well."""
         self._family.gather()
-        self._pass_on(signal.SIGTERM)
+        self._family.end_programs()
 
     def advance(self, *, is_waiting: bool) -> bool:
         """Kills what has outlived its time, and names the program that nsys waits for.

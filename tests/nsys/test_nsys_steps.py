@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from builders import FIXTURES
 
@@ -232,9 +233,18 @@ def test_steps_of_the_second_capture_are_counted_in_each_process(machine: Path) 
     assert capture._count_second() == 4
 
 
-def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, capfd) -> None:
-    assert profile(run, machine, f"{TRAIN}\ntrain(100_000)", "--steps", "6", "--stop") == 0
+def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkeypatch, capfd) -> None:
+    end = Stopping.end_program
+
+    def end_program(stopping: Stopping) -> None:
+        monkeypatch.setattr(psutil, "PROCFS_PATH", "/proc")  # of this machine, on which the program runs
+        end(stopping)
+
+    monkeypatch.setattr(Stopping, "end_program", end_program)
+    program = f"{TRAIN}\nopen('number', 'w').write(str(os.getpid()))\ntrain(100_000)"
+    assert profile(run, machine, program, "--steps", "6", "--stop") == 0
     assert "Step time " in capfd.readouterr().out
+    assert not psutil.pid_exists(int((machine / "number").read_text(encoding="utf-8")))
 
 
 def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, machine: Path, monkeypatch, capfd) -> None:
