@@ -17,7 +17,7 @@ from tcprof.annotate.inlining import surround
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.ops import OFF
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
-from tcprof.annotate.window import OVER, RECORDED, TIMED
+from tcprof.annotate.window import OVER, RECORDED, TIMED, do_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +189,7 @@ class Hooks:
     def _surround(
         self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
     ) -> Callable[..., Any]:
-        begin, end = (self._guard.protect(uncompiled(each)) if each else _pass for each in (before, after))
+        begin, end = (self._guard.protect(uncompiled(each)) if each else do_nothing for each in (before, after))
 
         def enter(*args: Any, **kwargs: Any) -> bool:
             begin(*args, **kwargs)
@@ -402,7 +402,3 @@ class Hooks:
 
 def _is_training(module: Module) -> bool:
     return own(module, "training") is not False
-
-
-def _pass(*_: Any, **__: Any) -> None:
-    """Do nothing where a function is only preceded, or only followed."""

@@ -28,22 +28,8 @@ CONTROL, OWN_RANGES, STEPS = "phase", "own-ranges", "steps-"  # files in the fol
 RECORDED, TIMED, OVER = b"r", b"t", b"o"  # what the file CONTROL holds
 
 
-class _Nothing:
-    """Ranges that are not written."""
-
-    mark: Callable[[str], object] | None = None
-
-    def push(self, name: str) -> None:
-        """See ``Ranges``."""
-
-    def pop(self) -> None:
-        """See ``Ranges``."""
-
-    def start(self, name: str) -> Any:
-        """See ``Ranges``."""
-
-    def end(self, handle: Any) -> None:
-        """See ``Ranges``."""
+def do_nothing(*_: Any, **__: Any) -> None:
+    """Do nothing, in place of a function that is not wanted."""
 
 
 class Window:
@@ -63,7 +49,7 @@ class Window:
         self.phase = RECORDED if self._control is None else self._control[:]
         self._begin_phase()
         is_followed = self._control is not None and self.phase == RECORDED
-        self._forget = notice_ranges(torch, self._note_ranges) if is_followed else _Nothing().pop
+        self._forget = notice_ranges(torch, self._note_ranges) if is_followed else do_nothing
 
     def _note_ranges(self) -> None:
         with contextlib.suppress(OSError):
@@ -71,9 +57,13 @@ class Window:
 
     def _begin_phase(self) -> None:
         self._times = StepTimes(self._write, self._torch)
-        chosen = {RECORDED: self._recorded, TIMED: self._times}.get(self.phase, _Nothing())
-        self.push, self.pop, self.start, self.end = chosen.push, chosen.pop, chosen.start, chosen.end
-        self.mark = chosen.mark
+        self.push: Any = do_nothing
+        self.pop = self.start = self.end = self.push
+        self.mark: Callable[[str], object] | None = None
+        if self.phase != OVER:
+            chosen = self._times if self.phase == TIMED else self._recorded
+            self.push, self.pop, self.start, self.end = chosen.push, chosen.pop, chosen.start, chosen.end
+            self.mark = chosen.mark
 
     def follow(self) -> bool:
         """A step has ended on this thread; return whether another phase has begun."""

@@ -122,7 +122,7 @@ FROM_COUNTS = {
     "dram_read_pct": "dram_read_bytes",
     "dram_write_pct": "dram_write_bytes",
 }
-OPS_DOMAIN = "PyTorch ops"  # what the ranges of emit_nvtx are told apart by
+OPS_DOMAIN = "PyTorch ops"  # marks the ranges of emit_nvtx
 
 NVTX_RANGES = Schema(
     "nvtx_ranges",

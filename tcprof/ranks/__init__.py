@@ -1,1 +1,1 @@
-"""Many recordings of one job: what each rank contributes, and which rank holds the others up."""
+"""Many recordings of one job: what each rank contributes, and which rank is a straggler."""

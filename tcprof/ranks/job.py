@@ -1,4 +1,4 @@
-"""One job of many ranks: their steps side by side, who holds the others up, and by what."""
+"""One job of many ranks: their steps side by side, which is a straggler, and why."""
 
 from collections import Counter
 from collections.abc import Sequence

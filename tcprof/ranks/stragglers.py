@@ -1,4 +1,4 @@
-"""Which ranks hold the others up.
+"""Find the ranks that slow the others down, and what they cost.
 
 A rank stands out if its own time is longer than the group's median by more than its steps vary, and by more than GPUs
 of one kind differ. Of jobs without any, at most one in twenty is accused of having one: both limits are for the

@@ -1,4 +1,4 @@
-"""Reports and exports of Nsight Systems, as files are told apart: what is in them is read by ``nsys_sqlite``."""
+"""Recognizes reports and exports of Nsight Systems; ``nsys_sqlite`` reads them."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
 
 
 def _open(path: Path) -> Source:
-    from tcprof.sources.nsys_sqlite import NsysExport  # here, since what is told apart need not wait for SQLAlchemy
+    from tcprof.sources.nsys_sqlite import NsysExport  # here, since recognizing a file needs no SQLAlchemy
 
     return NsysExport(path)
 

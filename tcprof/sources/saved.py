@@ -1,4 +1,4 @@
-"""Saved analyses, as far as files are told apart: what is in them is read by ``tcprof.saved``."""
+"""Recognizes saved analyses; ``tcprof.saved`` reads them."""
 
 from pathlib import Path
 

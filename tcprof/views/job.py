@@ -1,4 +1,4 @@
-"""The ranks of a job: which holds the others up, and what each is doing in a step."""
+"""The ranks of a job: which is a straggler, and what each does in a step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

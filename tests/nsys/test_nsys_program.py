@@ -1,4 +1,4 @@
-"""What the user names becomes a command; options are told apart from the program."""
+"""What the user names becomes a command; options end where the program begins."""
 
 import os
 import sys

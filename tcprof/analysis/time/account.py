@@ -48,7 +48,7 @@ _MORE_SAMPLES = "record more steps, or sample at a higher --frequency"
 _VARIES = "their work varies, or other work ran beside them: record with the GPU to yourself"
 _STATES = {
     RESOLVED: "",
-    POOLED: "record more steps: these kernels were launched too rarely to be told apart",
+    POOLED: "record more steps: these kernels were launched too rarely to be measured one by one",
     UNRESOLVED: _MORE_SAMPLES,
     NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
     FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",

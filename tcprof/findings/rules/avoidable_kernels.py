@@ -72,7 +72,7 @@ def _find_looped(step: Step) -> pd.DataFrame:
     return step.launches[is_looped]
 
 
-_LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW those that are told apart are three
+_LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW three are recognized
 _ADAM = (
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
     '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
@@ -105,7 +105,7 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     )
     gain = step.price_kernels(saved, spared_ns=spared)
     options = [Option("a fused optimizer", _ADAM if is_adam else _SGD, gain)]
-    about = "about " * is_looped  # by those that are told apart
+    about = "about " * is_looped  # by those that are recognized
     launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
     evidence = (*launches, *describe_bytes(step, rows))
     return [make_advice(step, "unfused-optimizer", text, options, None, evidence, MEDIUM, rows=rows)]

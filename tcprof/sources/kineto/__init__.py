@@ -1,4 +1,4 @@
-"""Traces of ``torch.profiler`` (Kineto) and JAX (XLA), as files are told apart; ``trace`` reads what is in them."""
+"""Traces of ``torch.profiler`` (Kineto) and JAX (XLA), recognized by their first bytes; ``trace`` reads them."""
 
 import gzip
 import re
