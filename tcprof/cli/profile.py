@@ -64,7 +64,7 @@ CaptureRangeOption = Annotated[
     str,
     typer.Option(
         "--capture-range",
-        help="What to record: none (the whole program), cudaProfilerApi (between start() and stop() of "
+        help="What to record: none (tcprof chooses the steps), cudaProfilerApi (between start() and stop() of "
         "torch.cuda.profiler) or nvtx:NAME (the first range of that name).",
     ),
 ]
