@@ -76,7 +76,8 @@ class Hooks:
         self._optimizers = Optimizers()
         self._names = Names(NAMES)
         self._trained: set[str] = set()
-        self._models: set[type] = set()  # classes of those that the program calls itself
+        # The classes of what the program calls itself.
+        self._models: dict[int, type] = {}  # by id: some cannot be hashed
         self._last_model_trains = True
         self._thread = _Thread(self._window, self._optimizers, self._follow_window)
 
@@ -85,7 +86,7 @@ class Hooks:
         self._level = level
         if self._is_compiling is not None and self._window.phase != OVER:
             if self._has_calls:
-                models = self._models if self._window.phase == TIMED else set()
+                models = list(self._models.values()) if self._window.phase == TIMED else ()
                 self._calls.attach(self._torch.nn.modules.module, models)
             self._ops.want(level if self._window.phase == RECORDED else OFF)
             self._generators.add_all(self._torch.nn.Module)
@@ -240,7 +241,7 @@ class Hooks:
             self._backward.is_on = False  # threads number their nodes alike
             return name
         if self._names.is_model(name):
-            self._models.add(type(module))
+            self._models[id(type(module))] = type(module)
             generations = self._thread.generations
             generations.end_between()
             self._last_model_trains = _is_training(module)
