@@ -90,9 +90,10 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 
 def _judge_gpu(comparison: Comparison, gpu: int, doubt: str, why: str) -> Verdict:
-    """What doubts the verdict comes first."""
+    """What doubts the verdict comes first, and alone where a recording would be compared with itself."""
     findings = judge_change(comparison, gpu)
-    return Verdict(doubt, why, findings.sentences) if doubt else findings
+    more = () if find_shared(comparison) else findings.sentences
+    return Verdict(doubt, why, more) if doubt else findings
 
 
 def judge_gate(
@@ -135,7 +136,7 @@ def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]
     if models[0] != models[1]:
         return "Cannot compare: the GPUs differ.", f"They are {models[0]} and {models[1]}."
     if find_shared(comparison):
-        return "Cannot compare: both sides have the same recording.", ""
+        return "Cannot compare: both sides have the same recording.", "Give each side recordings of its own."
     if unmapped := find_unmapped(comparison):
         return "Unreliable: a range that was mapped is missing.", f"{unmapped[0].sentence}."
     faulty = [
