@@ -51,7 +51,7 @@ def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Pa
     assert not {"launch-bound", "synchronizing-calls", "idle-or-tracer", "cpu-work"} & advice.keys()
     blocking = advice["blocking-launches"]
     assert blocking.options[0].title == "unset CUDA_LAUNCH_BLOCKING"
-    assert blocking.evidence == ("4 launches of a step wait for their kernels: 260 µs",)
+    assert blocking.evidence == ("4 launches per step wait for their kernels: 260 µs",)
     assert blocking.gain.high_pct == pytest.approx(100 * 13.5 / 75, rel=0.01)  # left are 60 µs and a kernel's gap
 
 

@@ -149,7 +149,7 @@ def test_what_is_wrong_is_the_first_fault_of_the_analysis(tmp_path: Path) -> Non
     (fault,) = tcprof.read(path).faults
     assert fault == (
         "The recording contradicts itself: 3 of GPU_METRICS.value (text); 1 of NVTX_EVENTS.start (without a value). "
-        "These were dropped; figures cover what is left. Export the report again: nsys export --type=sqlite "
+        "These were dropped; figures use the rest. Export the report again: nsys export --type=sqlite "
         "--force-overwrite=true REPORT.nsys-rep, or copy the file again from where it was made."
     )
 

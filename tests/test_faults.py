@@ -23,8 +23,8 @@ LOST_BUFFER = (
 )
 FREQUENCY = "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"
 LOST = (
-    "Figures cover what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
-    "samples beside a gap may be displaced."
+    "Figures use the remaining samples: means may be far off, sums across gaps are lower bounds (≥) and are not "
+    "compared, and samples next to a gap may be misplaced."
 )
 
 
@@ -111,7 +111,7 @@ def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path
     analysis = tcprof.read(gap.write(tmp_path))
     assert analysis.faults == (
         f"Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs, 30.0 % of the time recorded. {LOST} Record again "
-        "with --frequency 100000 (this was at 200 kHz).",
+        "with --frequency 100000 (this recording was at 200 kHz).",
     )
     assert not any("overflow" in text or "--frequency" in text for text in analysis.warnings)
 
@@ -124,7 +124,7 @@ def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path: Path) -> Non
 def test_stretches_that_nsys_marked(tmp_path: Path) -> None:
     assert faults_of(recorded(20_000).lost(20_000, 41_000), tmp_path) == (
         "Samples were lost (marked by Nsight Systems as missing or inconsistent): GPU 0 has none for 30.0 µs, 30.0 % "
-        f"of the time recorded. {LOST} Record again with --frequency 10000 (this was at 20 kHz).",
+        f"of the time recorded. {LOST} Record again with --frequency 10000 (this recording was at 20 kHz).",
     )
     (outside,) = faults_of(recorded().lost(500_000, 521_000), tmp_path)
     assert "inconsistent): 21.0 µs. " in outside
@@ -140,8 +140,8 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
-        ([LOST_BUFFER], "may have been lost (buffers not handed over: 1)"),
-        ([LOST_BUFFER, LOST_BUFFER], "may have been lost (buffers not handed over: 2)"),
+        ([LOST_BUFFER], "may have been lost (buffers not flushed: 1)"),
+        ([LOST_BUFFER, LOST_BUFFER], "may have been lost (buffers not flushed: 2)"),
         (["CUPTI dropped 1200 records. Some CUPTI events might be missing."], "were lost (records dropped: 1,200)"),
     ],
 )

@@ -119,7 +119,7 @@ def test_gpus_of_amd_are_told(listed: str | None, tmp_path: Path, run: Run) -> N
     for _ in range(2):  # from the cache, too
         out = " ".join(run("show", tmp_path / "amd.json").out.split())
         assert f"{listed or 'AMD GPU'}," in out
-        assert "this is an AMD GPU, so only times are shown" in out
+        assert "for this AMD GPU, it shows times" in out
         assert "use the Tensor Cores" not in out
     advice = json.loads(run("advise", tmp_path / "amd.json", "--format", "json").out)["advice"]
     assert advice == []  # prices were measured on NVIDIA's

@@ -56,15 +56,15 @@ def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
     cost = measure_cost(analysis.analysis)
     assert cost.ratio == pytest.approx(2, rel=0.02)
     (sentence,) = cost_sentences(analysis)
-    assert sentence.startswith("Recording slowed a step from 49.9 µs ")
-    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x): idle time is overstated by about that.")
+    assert sentence.startswith("Profiling slowed a step from 49.9 µs ")
+    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x): most of the difference is idle time.")
 
 
 def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
     analysis = read_with(record(tmp_path), make_steps(100 * US, spread=0.3))
     assert not measure_cost(analysis.analysis).is_known
     (sentence,) = cost_sentences(analysis)
-    assert sentence.startswith("Whether recording slowed the steps is inconclusive: a step took ")
+    assert sentence.startswith("Whether profiling slowed the steps is inconclusive: a step took ")
 
 
 def test_an_interval_from_0_on_says_nothing(tmp_path):
@@ -75,13 +75,13 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
     assert measure_cost(analysis.analysis).unprofiled.low == 0
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith(
-        "Whether recording slowed the steps is unknown: after the warm-up they are too few and differ too much"
+        "Whether profiling slowed the steps is unknown: there are too few steps after the warm-up, and they vary too much"
     )
 
 
 def test_too_few_steps_are_unknown(tmp_path):
     (sentence,) = cost_sentences(read_with(record(tmp_path), make_steps(50 * US, count=4)))
-    assert sentence == "Whether recording slowed the steps is unknown: too few follow the warm-up."
+    assert sentence == "Whether profiling slowed the steps is unknown: there are too few steps after the warm-up."
 
 
 def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):
@@ -121,7 +121,7 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
     outputs = [f"{each.out} {each.err}" for each in done] + [page.read_text(encoding="utf-8")]
     outputs = [" ".join(output.split()) for output in outputs]
     for output in outputs:
-        assert "Recording slowed a step from 49.9 µs to 100 µs" in output
+        assert "Profiling slowed a step from 49.9 µs to 100 µs" in output
 
 
 def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):

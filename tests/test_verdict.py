@@ -292,7 +292,7 @@ class TestCapture:
         (summary,) = summarize(make_empty())
         assert summary.verdict == (
             "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active, "
-            "and no work of a GPU.",
+            "and no GPU work.",
         )
         assert {each.value for each in summary.figures} == {"–"}
         assert summary.shares == ()

@@ -195,7 +195,7 @@ def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path
     analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=late), tmp_path))
     clock = analysis.clocks.iloc[0]
     assert clock["shift_ns"] == pytest.approx(late, abs=600)
-    assert any("tcprof shifted them" in text for text in analysis.warnings)
+    assert any("tcprof corrected them" in text for text in analysis.warnings)
     assert not analysis.faults
 
 

@@ -58,7 +58,7 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         weights = known["exposed_ns"] / known["exposed_ns"].sum()
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"tensor kernels reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    text = ("Nothing to do in the program", f"No rule expects to save 1 % of {step.unit}", "")
+    text = ("Nothing to do in the program", f"No rule expects to save at least 1 % of {step.unit}", "")
     about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 

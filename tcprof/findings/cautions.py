@@ -72,10 +72,10 @@ def _about_version(recording: Recording) -> list[Finding]:
         return []
     newest = ".".join(map(str, NEWEST_SCHEMA))
     sentence = (
-        f"The export has schema {version[0]}, and tcprof was tried with schemas up to {newest} (Nsight Systems "
+        f"The export has schema {version[0]}, but tcprof has been tested only up to {newest} (Nsight Systems "
         f"{NEWEST_NSYS})"
     )
-    consequence = "What is new in it is not read."
+    consequence = "tcprof ignores what it does not know."
     return [_caution("newer-schema", sentence=sentence, consequence=consequence, remedy="Update tcprof.")]
 
 
@@ -87,8 +87,9 @@ def _about_unclosed(wrong: Iterable[InvalidValues]) -> list[Finding]:
         _caution(
             "unclosed-ranges",
             sentence=f"{units.format_things(count, 'NVTX range')} never closed",
-            consequence="They are left out, as their end is unknown: their work counts for the ranges around them.",
-            remedy="Close each range that the program begins, also where an exception ends it.",
+            consequence="Their ends are unknown, so tcprof ignores them and counts their work towards the enclosing "
+            "ranges.",
+            remedy="End every range that the program begins, even when an exception is raised.",
         )
     ]
 
@@ -96,7 +97,7 @@ def _about_unclosed(wrong: Iterable[InvalidValues]) -> list[Finding]:
 def _about_samples(analysis: Analysis) -> list[Finding]:
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
     if are_of_amd(analysis.gpus):
-        sentence = "The GPU is AMD's: which kernels used matrix cores is unknown"
+        sentence = "This is an AMD GPU: which kernels used its matrix cores is unknown"
         return [_caution("no-metrics", sentence=sentence)]
     if not len(analysis.samples):
         asked = "were requested but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
@@ -137,9 +138,8 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
     return [
         _caution(
             "moved-samples",
-            sentence=f"GPU {row.gpu}: by GR Active, samples are stamped "
-            f"{describe_shift(row.shift_ns, row.last_shift_ns)} than the kernels they show; tcprof shifted "
-            "them before it computed any figure",
+            sentence=f"GPU {row.gpu}: by GR Active, sample timestamps are "
+            f"{describe_shift(row.shift_ns, row.last_shift_ns)} than the kernels'; tcprof corrected them",
         )
         for row in moved_clocks(clocks).itertuples()
     ]
@@ -164,7 +164,7 @@ def _about_flop(analysis: Analysis) -> list[Finding]:
     bound = "is unknown" if (uncovered["uncovered_cycles_pct"] == 100).all() else "is a lower bound (≥)"
     sentence = (
         f"Tensor FLOP/s {bound}: {share} of the tensor cycles belong to kernels whose matrix instructions, precision "
-        f"or rate on this chip is unknown: {named}{rest}"
+        f"or rate on this chip are unknown: {named}{rest}"
     )
     return [_caution("flop-not-covered", sentence=sentence)]
 
@@ -191,7 +191,7 @@ def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
     )
     sentence = (
         f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / max(busy, 1))} of the GPU's busy time: "
-        "which kernels ran in them, and which of these used the Tensor Cores, is unknown"
+        "which kernels they ran, and which of those used the Tensor Cores, is unknown"
     )
     remedy = "Record with 'tcprof profile --cuda-graph-trace node', or with 'nsys profile --cuda-graph-trace=node'."
     return [_caution("whole-graphs", sentence=sentence, remedy=remedy)]
@@ -259,7 +259,7 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
         row, name = rows.loc[kernel], rows["name"].loc[kernel]
         if parse_name(name).work == PRODUCT and row["fit"] == RESOLVED and useful > _MOST * executed:
             sentence = (
-                f"{short_name(name)}: its tensor cycles contradict its name: the sizes of its operands require "
+                f"{short_name(name)}: its name contradicts its tensor cycles: its operand sizes require "
                 f"{useful / cycles:.4g} FLOP per cycle, but {row['precision'].upper()} allows {executed / cycles:.4g}"
             )
             consequence = "Its FLOP, FLOP/s and HFU are too low."

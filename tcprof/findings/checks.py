@@ -77,7 +77,7 @@ def _samples(analysis: Analysis, gpu: int) -> _Row:
     is_sampled = (analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()
     samples = analysis.samples[["start_ns", "end_ns"]][is_sampled]
     if not len(samples):
-        return "Samples", POOR, "none of Tensor Active"
+        return "Samples", POOR, "no samples of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
     if analysis.tensor_source == "rounded":
         return "Samples", POOR, f"rounded to whole percentages, every {period}: small means are too high"
@@ -114,16 +114,16 @@ def _describe_clock(row: pd.Series) -> str:
     edges = "edge between busy and idle" if row["edge_count"] == 1 else "edges between busy and idle"
     edges = f"{units.format_count(row['edge_count'])} {edges}"
     if row["edge_count"] < FEWEST_EDGES:
-        return f"not possible, the samples show {edges}, and {FEWEST_EDGES} are needed"
+        return f"not possible: the samples show {edges}, but {FEWEST_EDGES} are needed"
     if math.isnan(row["agreement_pct"]):
-        return f"not possible, GR Active hardly changes at {edges}"
+        return f"not possible: GR Active hardly changes at {edges}"
     if row["agreement_pct"] < LOWEST_AGREEMENT_PCT:
         return f"GR Active does not follow the kernels at {edges}"
     if math.isnan(row["offset_ns"]):
-        return f"not possible, several offsets fit the {edges}, since the program repeats exactly"
+        return f"not possible: the program repeats so exactly that several offsets fit the {edges}"
     shifts = row["shift_ns"], row["last_shift_ns"]
     if any(shifts):
-        moved = f"samples were stamped {describe_shift(*shifts)} than the kernels; tcprof shifted them"
+        moved = f"sample timestamps were {describe_shift(*shifts)} than the kernels'; tcprof corrected them"
         return f"{moved} ({edges} agree to {units.format_ns(row['error_ns'])})"
     low, high = (units.format_signed_ns(row[name]) for name in ("offset_low_ns", "offset_high_ns"))
     return f"samples and trace share one clock ({low} to {high}, by {edges})"

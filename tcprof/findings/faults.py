@@ -40,20 +40,20 @@ LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
 _MEANING_OF_LOSS = (
-    "Figures cover what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
-    "samples beside a gap may be displaced."
+    "Figures use the remaining samples: means may be far off, sums across gaps are lower bounds (≥) and are not "
+    "compared, and samples next to a gap may be misplaced."
 )
 _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: all figures from samples are unreliable."
 _MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of ranges and kernels are unreliable."
-_SHORTER = "Record again, for a shorter time."
+_SHORTER = "Record a shorter run."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _MOST_LISTED = 4
 _WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, STEPS, LEDGER)
 _WHOLE_PCT = 100.5  # counters of cycles read a little above 100
 _TIMES = "times"
 _OF_PEAK = ("mfu_pct", "hfu_pct", "tensor_peak_pct", "fma_pct", "dram_pct", "l1_pct", "l2_pct")
-_PEAK_IS_WRONG = "The GPU's peak, or the work that its kernels are counted with, is not what tcprof assumes."
-_UNTRACED_WORK = "The counters hold work that the trace does not show, and kernels that it shows got some of it."
+_PEAK_IS_WRONG = "tcprof's figure for the GPU's peak, or for the FLOP of its kernels, is wrong."
+_UNTRACED_WORK = "The counters include work that is not in the trace, and some of it was attributed to traced kernels."
 _OVERLAP = "Work of several steps overlaps on the GPU, so their times count more than once."
 _IN_FILE = "The recording's times or counters contradict each other."
 
@@ -119,7 +119,7 @@ def _about_file(wrong: Sequence[InvalidValues], remedies: Remedies) -> list[Find
     kept = {values.kept for values in wrong}
     sentence = f"The recording contradicts itself: {'; '.join(listed[:_MOST_LISTED])}{more}"
     done = "corrected where possible" if kept == {True} else "dropped or corrected" if True in kept else "dropped"
-    consequence = f"These were {done}; figures cover what is left."
+    consequence = f"These were {done}; figures use the rest."
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=remedies.file)]
 
 
@@ -165,7 +165,7 @@ def _cause_of_excess(analysis: Analysis, name: str, other_work: bool) -> str:
         return _UNTRACED_WORK
     if name in _OF_PEAK:
         is_given = analysis.options.get("peak_tflops") is not None
-        return "The given --peak-tflops is below what ran." if is_given else _PEAK_IS_WRONG
+        return "--peak-tflops is lower than the rate that was measured." if is_given else _PEAK_IS_WRONG
     return _OVERLAP if name == _TIMES and not analysis.observed.wrong else _IN_FILE
 
 
@@ -213,7 +213,7 @@ def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
     lost = (gaps["recorded_ns"] - gaps["sampled_ns"]).sort_values(ascending=False, kind="stable")
     lost = lost[lost > 0]
     if lost.empty:
-        return f": {units.format_ns(marked_ns)}" if marked_ns else "; no gap shows, so how many is unknown"
+        return f": {units.format_ns(marked_ns)}" if marked_ns else "; how many is unknown: the samples show no gap"
     shares = 100 * lost / gaps["recorded_ns"]
     amounts = [
         f"GPU {gpu} has none for {units.format_ns(lost[gpu])}, {units.format_pct(shares[gpu])} of the time recorded"
@@ -227,9 +227,10 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
     """The frequency to try: some metric sets need 10 kHz, and nsys does not refuse less; samples come out of order."""
     if is_too_slow and frequency_hz < LOWEST_ADVISED_HZ:
         was = units.format_hz(frequency_hz)
-        return f"Record again with --frequency {LOWEST_ADVISED_HZ}: this was at {was}, and some metric sets need that."
+        why = f"this recording was at {was}, which is too low for some metric sets"
+        return f"Record again with --frequency {LOWEST_ADVISED_HZ}: {why}."
     lower = lower_frequency(frequency_hz)
-    was = f" (this was at {units.format_hz(frequency_hz)})" if lower else ""
+    was = f" (this recording was at {units.format_hz(frequency_hz)})" if lower else ""
     again = f"Record again with {f'--frequency {lower}' if lower else 'a lower --frequency'}{was}."
     fewer = f" {gpus} GPUs were sampled at once: sampling fewer, such as --gpus 0, loses less."
     return again + (fewer if gpus > 1 else "")
@@ -247,7 +248,7 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
         if agreement < LOWEST_AGREEMENT_PCT:
             cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
-                cause, remedy = "the samples that are left may be displaced, or other work ran on the GPU", ""
+                cause, remedy = "the remaining samples may be misplaced, or other work ran on the GPU", ""
             sentence = (
                 f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (agreement "
                 f"{units.format_pct(max(agreement, 0))}), so nothing can be attributed: {cause}"
@@ -272,7 +273,7 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
         return []
     if lost_launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
         return []
-    numbers = {"launches without their kernel": lost_launches or 0} | events | {"buffers not handed over": buffers}
+    numbers = {"launches without their kernel": lost_launches or 0} | events | {"buffers not flushed": buffers}
     numbers_text = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
     sentence = (
         f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "

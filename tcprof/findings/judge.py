@@ -79,8 +79,8 @@ def keep_busiest(
         return analysis, findings, advice
     gpus = busiest_gpus(analysis, MOST_GPUS)
     sentence = (
-        f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, the busiest; 'tcprof ranges' and the other "
-        "commands show all"
+        f"This page shows the {len(gpus)} busiest of {len(analysis.gpus)} GPUs; 'tcprof ranges' and the other "
+        f"commands show all"
     )
     remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
     of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
@@ -105,7 +105,7 @@ def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None)
         if number
     ]
     left_out = f"; {' and '.join(listed)} left out" if listed else ""
-    return f"All figures here cover {covered}{of}, each from its first activity on the GPU to the next one's{left_out}."
+    return f"All figures here cover {covered}{of}, each from its first GPU activity to the next step's first{left_out}."
 
 
 def say_first_line(analysis: Analysis, found: GpuFindings) -> str:

@@ -32,14 +32,13 @@ _MORE_EXECUTED = (
     "multiplications split into several in TF32 or BF16, or recomputation without a range."
 )
 _LESS_EXECUTED = (
-    "Over 100 % may mean kernels that skip masked positions, since useful FLOP count attention without its mask, or "
-    "algorithms that need fewer FLOP, as some convolutions do."
+    "Values over 100 % may come from kernels that skip masked positions (useful FLOP count all of them) or from "
+    "algorithms that need fewer FLOP, such as some for convolutions."
 )
-_WITHOUT_OPS = "The backward pass is in no module."
+_WITHOUT_OPS = "Backward kernels are not attributed to modules."
 _OPS_OF_NO_MODULE = (
-    "The backward pass is in no module, although PyTorch's ops were recorded: the ops whose gradients it computes "
-    "ran outside modules, or on threads that named no module, such as nn.DataParallel's replicas in older "
-    "recordings."
+    "Backward kernels are not attributed to modules, although PyTorch's ops were recorded: the forward ops ran "
+    "outside modules, or on threads without module ranges, such as nn.DataParallel's replicas in older recordings."
 )
 
 
@@ -101,13 +100,13 @@ def describe_folding(analysis: Analysis) -> str:
     kernels, paths = analysis.observed.kernel_count, analysis.observed.path_count
     most = units.format_count(MOST_KERNELS)
     of_kernels = (
-        f"Of {units.format_count(kernels)} kernels of different names or grids, all but the {most} that took most "
-        f"time count as “{FOLDED_KERNELS}”."
+        f"Of {units.format_count(kernels)} kernels with different names or grids, all but the {most} longest count as "
+        f"“{FOLDED_KERNELS}”."
     )
     of_ranges = (
         f"The ranges have {units.format_count(paths)} different paths. Names that differ only "
         f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
-        f"“{OTHER}”. Give ranges of a kind one name, and put the number into their payload."
+        f"“{OTHER}”. Give ranges of one kind the same name, and put the number into their payload."
     )
     return " ".join([of_kernels] * (kernels > MOST_KERNELS) + [of_ranges] * (paths > MOST_PATHS))
 
@@ -131,7 +130,7 @@ def describe_outside(analysis: Analysis) -> str:
         texts.append((f"GPU {row['gpu']}: " if several else "") + left_out)
     if not texts:
         return ""
-    return f"All figures are from the first to the last activity on the GPU. Left out: {'; '.join(texts)}."
+    return f"All figures are from the first to the last activity on the GPU. Excluded: {'; '.join(texts)}."
 
 
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
@@ -155,7 +154,7 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     for (tflops, source), of_peak in kernels.groupby(["peak_tflops", "peak_source"], sort=False):
         precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
         peaks.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
-    peaks += [f"none is known in {', '.join(unknown)}; --peak-tflops sets one"] * bool(unknown)
+    peaks += [f"no peak is known for {', '.join(unknown)}; --peak-tflops sets one"] * bool(unknown)
     each = " in each kernel's precision" if len(peaks) > 1 else ""
     return (f"{lead}{each}: {'; '.join(peaks)}.",)
 
@@ -279,8 +278,8 @@ def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     unknown = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[unknown.idxmax()]), 60)
     return (
-        "Useful FLOP are unknown: tensor kernels ran in ops without recorded sizes, or in ops whose sizes do not "
-        f"determine their FLOP, most of that time in {most}."
+        "Useful FLOP are unknown: tensor kernels ran in ops whose sizes were not recorded or do not determine the "
+        f"FLOP, mostly in {most}."
     )
 
 

@@ -25,8 +25,8 @@ def find_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
         if work.is_notable and not work.is_all:
             active, quiet = units.format_ns(work.quiet.shown_ns), units.format_ns(work.quiet.ns)
             sentence = (
-                f"GPU {gpu}: it was busy for {units.format_ns(work.busy_ns)} of the "
-                f"{units.format_ns(work.idle_ns)} without traced work"
+                f"GPU {gpu}: busy for {units.format_ns(work.busy_ns)} of the {units.format_ns(work.idle_ns)} in which "
+                f"no traced work ran"
                 if work.in_pauses
                 else f"GPU {gpu}: its Tensor Cores were busy for {active} of {quiet} under kernels that do not use them"
             )
@@ -46,8 +46,8 @@ def _about_all(untraced: Mapping[int, Untraced]) -> Finding:
     of_it = "almost none" if any(work.traced_ns for work in rows.values()) else "none"
     return _fault(
         "untraced-gpu",
-        sentence=f"{name_gpus([*rows])}: busy for {busy} by the samples, but the trace has {of_it} of that work: it is "
-        "of a forked worker, of another container, or of a process that was started before the recording",
-        consequence="Absence of traced work is not idleness: how long it was idle is unknown.",
+        sentence=f"{name_gpus([*rows])}: the samples show it busy for {busy}, but the trace has {of_it} of that work: "
+        f"it ran in a forked worker, in another container, or in a process started before the recording",
+        consequence="How long the GPU was really idle is unknown.",
         remedy=_TRACE_WORKERS,
     )

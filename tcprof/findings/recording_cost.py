@@ -53,24 +53,24 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     )  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
-            f"Recording slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x): idle time is overstated "
-            "by about that"
+            f"Profiling slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x); most of the difference is "
+            f"idle time"
         )
     elif has_intervals:
         spans = [
             f"{units.format_ns(cost_of.low)} to {units.format_ns(cost_of.high)}"
             for cost_of in (cost.unprofiled, cost.recorded)
         ]
-        took = f"a step took {unprofiled} unprofiled ({spans[0]}) and {recorded} recorded ({spans[1]})"
-        sentence = f"Whether recording slowed the steps is inconclusive: {took}"
+        took = f"a step took {unprofiled} unprofiled ({spans[0]}) and {recorded} profiled ({spans[1]})"
+        sentence = f"Whether profiling slowed the steps is inconclusive: {took}"
     else:
-        why = "too few follow the warm-up"
+        why = "there are too few steps after the warm-up"
         if not math.isnan(cost.unprofiled.low + cost.recorded.low):
             why = (
-                f"after the warm-up they are too few and differ too much: about {unprofiled} unprofiled and "
-                f"{recorded} recorded"
+                f"there are too few steps after the warm-up, and they vary too much: about {unprofiled} unprofiled, "
+                f"{recorded} profiled"
             )
-        sentence = f"Whether recording slowed the steps is unknown: {why}"
+        sentence = f"Whether profiling slowed the steps is unknown: {why}"
     return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)]
 
 

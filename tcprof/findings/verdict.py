@@ -87,15 +87,14 @@ def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: s
     """How busy the Tensor Cores were, or why that is not known."""
     if are_of_amd(analysis.gpus):
         return (
-            "tcprof measures NVIDIA's Tensor Cores, and prices its advice by programs on NVIDIA's GPUs; this is an AMD "
-            "GPU, so only times are shown."
+            "tcprof measures Tensor Cores and estimates savings for NVIDIA GPUs only; for this AMD GPU, it shows times."
         )
     if not math.isnan(mean_pct):
         return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}."
     why = f"only {units.format_pct(coverage_pct)} of the time is covered by samples"
     if analysis.tensor_source == "none":
         why = "the recording has no samples of Tensor Active"
-        why += "" if len(analysis.activities) else ", and no work of a GPU"
+        why += "" if len(analysis.activities) else ", and no GPU work"
     return f"Whether the Tensor Cores worked is unknown: {why}."
 
 

@@ -27,7 +27,7 @@ _caution = partial(Finding, severity=Severity.CAUTION)
 
 def find_unmapped(comparison: Comparison) -> list[Finding]:
     """New names of ranges that are nowhere."""
-    sentence = "The new side has no range {!r}, to which {!r} of the baseline was mapped"
+    sentence = "--map names a range that the new side does not have: {!r} (for the baseline's {!r})"
     return [_caution("unmapped-range", sentence=sentence.format(new, old)) for old, new in comparison.unmapped]
 
 
@@ -120,10 +120,12 @@ def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
     counts = _count_steps(sides)
     if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
         base, new = map(units.format_ns, lengths)
-        yield _caution("different-lengths", sentence=f"Captures of {base} and {new}: compare steps, not whole captures")
+        yield _caution(
+            "different-lengths", sentence=f"The captures take {base} and {new}: compare steps, not whole captures"
+        )
     elif counts[0] != counts[1] and all(counts):
         base, new = (units.format_things(count, "step") for count in counts)
-        sentence = f"The baseline has {base}, the new side {new}: compare steps, not the ranges that hold them"
+        sentence = f"The baseline has {base}, the new side {new}: compare steps, not the ranges around them"
         yield _caution("different-counts", sentence=sentence)
     hiding = [
         name
@@ -139,7 +141,7 @@ def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
     for name, count in zip(_SIDES, _count_steps(sides), strict=True):
         if 0 < count < FEWEST_INSTANCES:
             few = units.format_things(count, "step")
-            sentence = f"Only {few} in the {name}: too few for an interval or for warm-up"
+            sentence = f"Only {few} in the {name}: too few for a confidence interval or to detect warm-up"
             yield _caution("few-steps", sentence=sentence)
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
     if not any(path for _, path in common[0] & common[1]):

@@ -150,7 +150,7 @@ def _join(group: Sequence[Advice]) -> Advice:
     gains = [
         _join_gains([option.gain for option in alike]) for alike in zip(*(one.options for one in group), strict=True)
     ]
-    note = f"these figures are of {name_gpus([first.gpu])}"
+    note = f"these figures are for {name_gpus([first.gpu])}"
     likely = sorted(advice.gain.likely_pct for advice in group)
     lowest, highest = (units.format_pct(pct) for pct in (likely[0], likely[-1]))
     if lowest != highest:

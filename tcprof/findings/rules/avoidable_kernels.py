@@ -56,7 +56,7 @@ def fusion(step: Step) -> list[Advice]:
     text = (
         f"Fuse {count} small kernels",
         f"{count} small kernels between matrix multiplications take {step.format_share(time)}",
-        "A compiler fuses them, so that the GPU reads and writes less.",
+        "A compiler fuses them, so that they read and write less memory.",
     )
     measured = MEASURED["fusion"]
     # A compiler fuses those of attention, too, though they are in the price of another rule.
@@ -132,7 +132,7 @@ def layout_changes(step: Step) -> list[Advice]:
         "Use channels last",
         f"Convolutions run channels first. Layout changes take {step.format_share(of_changes)}. Norms and pooling in "
         f"this layout take {step.format_share(time - of_changes)}",
-        "With channels last cuDNN changes no layout, and norms, pooling and convolutions are faster.",
+        "With channels last, cuDNN needs no layout changes, and convolutions, norms and pooling are faster.",
     )
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
     saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
@@ -145,7 +145,7 @@ _COPIES = {  # by what copies: what to do, what is done, and the call
     "is_concatenation": (
         "Preallocate instead of concatenating",
         "Concatenation copies",
-        "A tensor that grows is copied whole each time; written in place, only what is new moves.",
+        "A growing tensor is copied in full each time; written in place, only the new part moves.",
         (
             "cache = torch.empty(batch, heads, longest, width, device=device)  # once",
             "cache[:, :, position] = new  # instead of torch.cat([cache, new], dim=2)",
@@ -155,7 +155,7 @@ _COPIES = {  # by what copies: what to do, what is done, and the call
     "is_indexed": (
         "Index in place instead of copying",
         "Indexing with tensors copies",
-        "Slices are views; what is indexed in each step can be kept in the order in which it is read.",
+        "Slices are views. Data that each step indexes can be stored in the order in which it is read.",
         (
             "part = cache[:, :length]  # a slice is a view; cache[:, indices] copies",
             "torch.index_select(cache, 0, order, out=buffer)  # into memory that is kept",

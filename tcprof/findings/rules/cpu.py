@@ -71,8 +71,8 @@ _FUSED = (
     "# one launch for many parameters:",
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
-_ABOUT_OPS = "Recording the ranges of PyTorch's ops slows each launch more than this estimate assumes."
-_ABOUT_RECORDING = "Recording slows each launch; this estimate assumes by how much."
+_ABOUT_OPS = "Recording a range for each PyTorch op slows launches more than this estimate assumes."
+_ABOUT_RECORDING = "Profiling slows each launch; by how much is an assumption of this estimate."
 _BATCH = (
     "loader = DataLoader(dataset, 2 * batch_size)  # the saving is per sample",
     "# a server: twice as many requests at once",
@@ -130,7 +130,7 @@ def _name_waits_first(
     waits = step.host.waits.loc[calls]
     first, count = _list_options(step, waits, UNPRICED)[0], units.format_count(waits["count"].sum())
     action = f"{first.title[0].upper()}{first.title[1:]}, then use CUDA graphs"
-    text = (action, text[1], f"No graph can hold the {count} calls in a step that wait for the GPU.")
+    text = (action, text[1], f"A graph cannot include the {count} calls in a step that wait for the GPU.")
     return text, (*first.code, *code), (*evidence, *_list_waits(waits))
 
 
@@ -154,7 +154,7 @@ _FASTER = (
     "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
-_UNKNOWN = "Ranges do not show that this is data loading. A CPU profiler shows what it is."
+_UNKNOWN = "No range shows whether this is data loading; a CPU profiler does."
 _TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
@@ -299,7 +299,7 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
 def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
     return tuple(
         f"{str(name).partition('_v')[0]}: {units.format_ns(row['time_ns'])} of waiting in "
-        f"{units.format_things(row['count'], 'call')} a step"
+        f"{units.format_things(row['count'], 'call')} per step"
         + (f", mostly in “{one_line(row['range'], 40)}”" if row["range"] else "")
         for name, row in waits.head(_MOST_LISTED).iterrows()
     )
@@ -324,7 +324,7 @@ def blocking_launches(step: Step) -> list[Advice]:
         f"Each launch waits for its kernel to end, and the GPU is idle {step.format_share(step.idle_ns)}",
         "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes launches wait.",
     )
-    evidence = (f"{launches} of a step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
+    evidence = (f"{launches} per step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
     options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
     about = about_step(step)
     return [make_advice(step, "blocking-launches", text, options, about, evidence, MEDIUM, _AGAIN)]

@@ -55,7 +55,7 @@ def low_clock(step: Step) -> list[Advice]:
         f"Check why the clock stays at {units.format_hz(mean)}, below {units.format_hz(boost)}",
         f"Kernels that do not wait for memory run at {units.format_hz(mean)}. At {units.format_hz(boost)} they would "
         f"take {step.format_share(lost)} less",
-        "Dense work at the power limit looks like this; then the program cannot change it.",
+        "Dense work at the power limit also looks like this, and no program can change that.",
     )
     option = Option("find the limit", _LIMITS)
     return [make_advice(step, "low-clock", text, [option], None, (), HIGH, "", rows)]
@@ -97,7 +97,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     text = (
         f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.format_share(time_of(rows))}",
-        "An SM without a block has nothing to do. On all SMs, each at its present rate, they would take "
+        "An SM without a block is idle. On all SMs, at the present rate of each, they would take "
         f"{units.format_ns(divided)}.",
     )
     # Nothing is won where the work cannot be divided; more where several blocks share an SM, down to the memory's time.

@@ -166,7 +166,7 @@ _MARKED = {
         BACKWARD,
         (
             "Switch off anomaly detection",
-            "Each function of the backward pass is searched for NaN, and the CPU waits for the result",
+            "PyTorch checks each backward function for NaN, and the CPU waits for the result",
             "Anomaly detection is for debugging. It also keeps a traceback of each function of the forward pass.",
         ),
         ("no anomaly detection", _NO_ANOMALY),

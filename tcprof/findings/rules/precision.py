@@ -47,7 +47,7 @@ _ALLOW_TF32 = (
 _TF32 = "TF32"
 _OF_TF32 = "TF32 runs them on the Tensor Cores and changes one line of the program."
 _OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores and keeps in float32 what needs it."
-_NOT_MEASURED = f"this chip was not measured: the saving is scaled by the peaks from {MEASURED['products']['chip']}"
+_NOT_MEASURED = f"not measured on this chip: the saving is scaled by the peaks from {MEASURED['products']['chip']}"
 
 
 @rule("fp32-matmul")
@@ -184,7 +184,7 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
         "Use float32" + ", with TF32" * (after == "tf32"),
         f"Kernels in float64 take {step.format_share(time_of(rows))}, matrix multiplications among them "
         f"{units.format_pct(step.share_pct(time_of(products)))}",
-        "Networks seldom need float64; NumPy arrays have it by default. Where double precision is wanted, leave it.",
+        "Networks seldom need float64, which is NumPy's default. If you do need double precision, ignore this.",
     )
     option = Option(text[0][len("Use ") :], _SINGLE, step.price_kernels(saved))
     return [make_advice(step, "fp64-matmul", text, [option], confidence=_confidence(step), rows=rows)]

@@ -37,7 +37,7 @@ def few_steps(step: Step) -> list[Advice]:
     if step.count >= FEWEST:
         return []
     steps = units.format_things(step.count, "step follows", "steps follow")
-    text = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
+    text = ("Record more steps", f"Only {steps} the warm-up", "With five or more, savings are more certain.")
     return [_record_again(step, "few-steps", text, step.remedies.more_steps, about_step(step))]
 
 

@@ -73,7 +73,8 @@ def old_products(step: Step) -> list[Advice]:
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
     text = (
         "Update the library",
-        f"Matrix multiplications with the previous chip's instructions take {step.format_share(time)}. They reach "
+        f"Matrix multiplications with the previous GPU generation's instructions take {step.format_share(time)}. They "
+        f"reach "
         f"{reach} of the rate of others",
         "This chip has faster instructions for the same precision.",
     )
@@ -220,7 +221,7 @@ def old_attention(step: Step) -> list[Advice]:
     saved = (rows["exposed_ns"].to_numpy() * (1 - 1 / ratio)).sum(axis=1)
     text = (
         "Use cuDNN's attention",
-        f"FlashAttention-2, written for the previous chip, takes {step.format_share(time)}",
+        f"FlashAttention-2, written for the previous GPU generation, takes {step.format_share(time)}",
         "cuDNN's attention uses Hopper's instructions, at twice the rate.",
     )
     times = units.format_ratio(time / (time - saved[1]))

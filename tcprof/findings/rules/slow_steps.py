@@ -50,7 +50,7 @@ def slow_steps(step: Step) -> list[Advice]:
         texts = (
             action,
             f"{count} take {units.format_ns(excess_ns)} more than the others: {why}",
-            "These steps are in no other figure. Over a longer run this matters less if no new sizes come.",
+            "No other figure includes these steps. In a longer run they matter less, unless new sizes keep coming.",
         )
         findings.append(
             make_advice(step, "slow-steps", texts, [Option(title, code, gain)], about_step(step), (), MEDIUM)
