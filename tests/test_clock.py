@@ -80,7 +80,7 @@ def test_of_offsets_that_fit_alike_one_clock_is_taken(late, known):
 
 @pytest.mark.parametrize(
     ("offset", "moved", "fault"),
-    [(20_000, "stamped 20.0 µs later", ""), (1_000_000, "", "(agreement ")],
+    [(20_000, "timestamps are 20.0 µs later", ""), (1_000_000, "", "(agreement ")],
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)
@@ -91,7 +91,7 @@ def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     trace.samples(active, metric="GR Active [Throughput %]", period=PERIOD)
     analysis = tcprof.read(trace.write(tmp_path), metrics=("tensor_active_pct",))
     assert [fault in text for text in analysis.faults if "trace does not show" not in text] == ([True] if fault else [])
-    assert [moved in text for text in analysis.warnings if "stamped" in text] == ([True] if moved else [])
+    assert [moved in text for text in analysis.warnings if "timestamps are" in text] == ([True] if moved else [])
 
 
 FEW_EDGES = {"jax_mlp"}  # its graphs follow one another without a pause
