@@ -57,7 +57,7 @@ def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
     assert cost.ratio == pytest.approx(2, rel=0.02)
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith("Profiling slowed a step from 49.9 µs ")
-    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x): most of the difference is idle time.")
+    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x); most of the difference is idle time.")
 
 
 def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
