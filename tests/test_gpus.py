@@ -10,19 +10,22 @@ import tcprof
 from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
 from tcprof.findings.advise import advise
 from tcprof.findings.judge import judge, keep_busiest
+from tcprof.findings.pricing.multi_gpu import measure_steps
 from tcprof.render.html.page import render_page
 from tcprof.views.recording.show import view_recording
 
 MOST_GPUS = 3
 GPUS = MOST_GPUS + 4
-JUDGE = import_module("tcprof.findings.judge")  # the package has a function of that name
+# The package has a function of the first name.
+LIMITED = [import_module(f"tcprof.findings.{name}") for name in ("judge", "pricing.multi_gpu")]
 
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
     """A page with this many GPUs is made as quickly as one with few."""
-    assert JUDGE.MOST_GPUS > 8, "more than a machine has"
-    monkeypatch.setattr(JUDGE, "MOST_GPUS", MOST_GPUS)
+    for module in LIMITED:
+        assert module.MOST_GPUS > 8, "more than a machine has"
+        monkeypatch.setattr(module, "MOST_GPUS", MOST_GPUS)
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +76,11 @@ def test_nothing_of_other_gpus_is_left(analysis):
     assert len(analysis.ranges) * 2 == len(kept.ranges) * GPUS > 0
 
 
-def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
+def test_the_gpus_that_worked_longest_have_advice_and_pages_and_this_is_said(analysis):
+    assert sorted(measure_steps(analysis)) == list(range(4, GPUS))
     shown, findings, _ = keep_busiest(analysis, judge(analysis), advise(analysis))
     assert [each.gpu for each in findings.gpus] == shown.gpus["gpu"].tolist() == list(range(4, GPUS))
-    said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, the busiest"
+    said = f"Advice, estimates and pages cover the {MOST_GPUS} busiest of {GPUS} GPUs"
     assert any(text.startswith(said) for text in findings.remarks)
     page = render_page(view_recording(analysis, judge(analysis), advise(analysis)))
     assert said in page

@@ -10,6 +10,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.frames.schema import Deferred
 
+MOST_GPUS = 16  # more than a machine has today: those with advice, and with figures, a timeline and tables on a page
 _KEYS = {"activity": "activities", "kernel": "kernels", "step": "steps", "module": "modules"}  # of launches
 
 

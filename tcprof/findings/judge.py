@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
+from tcprof.analysis.gpu_selection import MOST_GPUS, busiest_gpus, keep_gpus
 from tcprof.analysis.kernels.untraced import find_hardly_traced, find_untraced_by_gpu
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.advise import advise
@@ -30,7 +30,6 @@ from tcprof.findings.verdict import judge_capture, judge_steps
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
 from tcprof.untrusted import one_line
 
-MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
 _LEAST_SHARE = 0.01  # of the time, to be named
 _MOST_RANGES = 4
 
@@ -39,7 +38,9 @@ _MOST_RANGES = 4
 def judge(analysis: Analysis) -> Findings:
     """Judge a recording."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
-    figures_of = {int(gpu): _estimate(analysis, int(gpu)) for gpu in captures["gpu"]}
+    busiest = busiest_gpus(analysis, MOST_GPUS)
+    measure = {gpu: _estimate if gpu in busiest else measure_step_figures for gpu in captures["gpu"]}
+    figures_of = {int(gpu): of_gpu(analysis, int(gpu)) for gpu, of_gpu in measure.items()}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
     excess = find_excess(analysis, [each for each in figures_of.values() if each], untraced)
     faults, found = (*find_faults(analysis, untraced), *excess), []
@@ -53,7 +54,14 @@ def judge(analysis: Analysis) -> Findings:
             headline, details = judge_steps(analysis, number, figures, is_idle_known)
         checks = list_checks(analysis, row, figures, bool(faults))
         found.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
-    return Findings(tuple(found), (*faults, *find_cautions(analysis)))
+    return Findings(tuple(found), (*faults, *find_cautions(analysis), *_find_others(analysis, busiest)))
+
+
+def _find_others(analysis: Analysis, busiest: Sequence[int]) -> list[Finding]:
+    """Remark on the GPUs that are left out where each costs much time and room."""
+    number = len(analysis.gpus)
+    sentence = f"Advice, estimates and pages cover the {len(busiest)} busiest of {number} GPUs; tables show all"
+    return [Finding("most-gpus", Severity.REMARK, sentence=sentence)] if number > len(busiest) else []
 
 
 def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
@@ -74,18 +82,12 @@ def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
 def keep_busiest(
     analysis: Analysis, findings: Findings, advice: Sequence[Advice]
 ) -> tuple[Analysis, Findings, Sequence[Advice]]:
-    """Leave out the GPUs that a page has no room for, and add a remark on how many these are."""
+    """Leave out the GPUs that a page has no room for; a remark tells."""
     if len(analysis.gpus) <= MOST_GPUS:
         return analysis, findings, advice
     gpus = busiest_gpus(analysis, MOST_GPUS)
-    sentence = (
-        f"This page shows the {len(gpus)} busiest of {len(analysis.gpus)} GPUs; 'tcprof ranges' and the other "
-        f"commands show all"
-    )
-    remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
-    of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
     kept = keep_gpus(analysis, gpus)
-    return kept, replace(findings, gpus=of_gpus, found=(*findings.found, remark)), advise(kept)
+    return kept, replace(findings, gpus=tuple(each for each in findings.gpus if each.gpu in gpus)), advise(kept)
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:

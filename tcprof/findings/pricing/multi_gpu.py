@@ -12,6 +12,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.gpu_selection import MOST_GPUS, busiest_gpus
 from tcprof.arrays import Floats
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, IdleTime, Option, Rule, Subject
@@ -29,8 +30,8 @@ Rules = Mapping[str, Rule]
 
 
 def measure_steps(analysis: Analysis) -> dict[int, Step]:
-    """The mean step of each GPU that has one, each with those of all."""
-    steps = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"]}
+    """The mean step of each GPU that has one, each with those of all; of the busiest where there are many."""
+    steps = {gpu: measure_step(analysis, gpu) for gpu in busiest_gpus(analysis, MOST_GPUS)}
     beside: dict[int, Step] = {}
     beside |= {gpu: replace(step, beside=beside) for gpu, step in steps.items() if step is not None}
     return beside
