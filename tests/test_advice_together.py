@@ -51,7 +51,7 @@ def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path: Pa
     assert line.startswith("1. GPUs 0 and 1: ")
     (found,) = of_rule(analysis)
     assert found.gpus == (0, 1)
-    assert found.evidence[-1] == f"these figures are of GPU {found.gpu}"
+    assert found.evidence[-1] == f"these figures are for GPU {found.gpu}"
     (lead,) = [lead for lead in list_leads(analysis, advise(analysis)).items if lead.rule == "fp32-matmul"]
     assert lead.place == "GPUs 0 and 1"
     assert list(list_advice([found])["gpus"]) == ["0, 1"]

@@ -180,7 +180,7 @@ def test_wrong_use_is_explained(run: Run) -> None:
         (["add", FP32, "--config", "batch"], "has no key, an equals sign and a value"),
         (["add", FP32, "--config", "a=1", "--config", "a=2"], "gives a twice"),
         (["add", FP32, "--commit-time", "yesterday"], "is not a time"),
-        (["list", "--store", "mysql://x/y"], "keeps no store in mysql://"),
+        (["list", "--store", "mysql://x/y"], "supports no store of the form mysql://"),
     ):
         done = run("history", *args)
         assert (done.status in (2, 3), said in " ".join(done.err.split())) == (True, True), done.err

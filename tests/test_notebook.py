@@ -69,5 +69,5 @@ def test_a_figure_without_data_says_why(name, tmp_path):
     figure = getattr(analysis, f"figure_{name}")()
     assert not figure.data
     (annotation,) = figure.layout.annotations
-    assert annotation.text.startswith(("There is no", "The samples resolve"))
+    assert annotation.text.startswith(("There is no", "The samples do not resolve"))
     assert not figure.layout.xaxis.visible

@@ -161,7 +161,7 @@ def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
     file = make_job(tmp_path, EQUAL)[0]
     reduced = reduce_file(str(file))
     unknown = [replace(each, rank=None) for each in reduced]
-    with pytest.raises(InputError, match=r"r0.sqlite does not say which rank it is of") as error:
+    with pytest.raises(InputError, match=r"r0.sqlite does not say which rank it belongs to") as error:
         join_ranks(unknown)
     assert "--rank-from" in error.value.hint
 

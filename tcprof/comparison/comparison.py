@@ -148,7 +148,7 @@ def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
         files = join_facts(recording.recording.file for recording in idle[0].recordings)
         how = idle[0].recordings[0].recording.remedies.kernels
         raise InputError(
-            f"{files} has no work on a GPU, the other side has.",
+            f"{files} has no GPU work, but the other side has.",
             f"Record it with {how}. {_ANYWAY}",
             f"Record it with {how}. {_ANYWAY_IN_PYTHON}",
         )

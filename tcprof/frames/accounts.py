@@ -24,8 +24,8 @@ TIMES = (
         title="FP32 on CUDA cores",
     ),
     Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),
-    Float("small_grid_ns", "Another kernel, for which 40 % of the SMs or more had nothing to do.", title="Small grid"),
-    Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
+    Float("small_grid_ns", "Another kernel, during which at least 40 % of the SMs were idle.", title="Small grid"),
+    Float("other_kernel_ns", "Another kernel, bound by none of these or by something unknown.", title="Other kernel"),
     Float(
         "unresolved_kernel_ns",
         "A kernel whose name and samples do not show whether it is a tensor kernel.",
@@ -57,12 +57,13 @@ TIMELINE = Schema(
 
 LEDGER = Schema(
     "ledger",
-    "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
+    "What the figures rest on: activity time, kernel time and tensor-active time, each split by how tcprof accounts "
+    "for it.",
     (
         GPU,
         Text("account", "activity time, kernel time, or sampled tensor-active time."),
-        Text("entry", "What became of this part."),
-        Float("seconds", "How long that part is.", title="Time", unit="s"),
+        Text("entry", "Where this part of the time went."),
+        Float("seconds", "Length of this part.", title="Time", unit="s"),
         Float("share_pct", "Its share of the account."),
         Text("remedy", "How to record it better; empty where there is nothing to fix.", title="To record it better"),
     ),
@@ -77,31 +78,32 @@ CLOCKS = Schema(
         Float("edge_count", "Edges between busy and idle at which they were compared: 3 at least."),
         Float(
             "agreement_pct",
-            "By how much less samples and trace differ at the offset than at others: 100 is no difference; unknown "
-            "where there are too few edges, or samples or kernels hardly vary at them.",
+            "How well samples and trace agree at the offset, compared with other offsets: 100 is a perfect match; "
+            "unknown where there are too few edges, or where samples or kernels hardly vary at them.",
             title="Agreement",
         ),
         Signed(
             "offset_ns",
-            "How much later samples are stamped than the kernels they show, from where GR Active begins and ends "
-            "beside the kernels: 0 means one clock. Unknown where the agreement is, or is below 50 %, or where several "
-            "offsets fit.",
+            "How much later the samples' timestamps are than those of the kernels they show, from where GR Active "
+            "begins and ends: 0 means one clock. Unknown where the agreement is unknown or below 50 %, or where "
+            "several offsets fit.",
         ),
         Signed("offset_low_ns", "Lower end of its 95 % interval."),
         Signed("offset_high_ns", "Upper end."),
         Int(
             "shift_ns",
-            "By how much the first sample was moved back before any figure was taken; mostly 0.",
+            "How far tcprof moved the first sample back before computing any figure; mostly 0.",
             limits=SIGNED,
         ),
         Int(
             "last_shift_ns",
-            "The same for the last sample; not the same where the clocks drift apart. Those between are moved evenly.",
+            "How far it moved the last sample back; not as far where the clocks drift apart. In between, it "
+            "interpolates.",
             limits=SIGNED,
         ),
         Float(
             "error_ns",
-            "How far samples may still be off. It is part of the kernels' intervals. Unknown where the offset is.",
+            "How far samples may still be off; part of the kernels' intervals. Unknown where the offset is unknown.",
         ),
     ),
     key=("gpu",),
@@ -109,7 +111,7 @@ CLOCKS = Schema(
 
 OUTSIDE = Schema(
     "outside",
-    "For each GPU that was used or sampled, what lies before and after the whole capture; it is in no figure.",
+    "For each GPU that was used or sampled, what lies before and after the whole capture; no figure includes it.",
     (
         GPU,
         Float(
@@ -122,7 +124,7 @@ OUTSIDE = Schema(
             "From the last activity to the end of the recording, or its last sample; unknown if neither is known.",
         ),
         Float("sampled_s", "How much of that was sampled."),
-        Float("tensor_active_s", "Tensor Active integrated over what was sampled of it."),
+        Float("tensor_active_s", "Tensor Active integrated over the sampled part of it."),
     ),
     key=("gpu",),
 )
@@ -136,7 +138,9 @@ ADVICE = Schema(
     "What to do about the program, and what it saves: one row for each finding, best first.",
     (
         GPU,
-        Text("gpus", "All GPUs to which it applies alike, separated by commas; figures are of gpu.", title="All GPUs"),
+        Text(
+            "gpus", "All GPUs to which it applies equally, separated by commas; figures are for gpu.", title="All GPUs"
+        ),
         Text("rule", "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
         Text("sentence", "What was found."),
         Signed("low_pct", f"The least that it is expected to save, {_OF_STEP}."),

@@ -183,8 +183,8 @@ OF_MEDIANS = (
     ),
     Text(
         "verdict",
-        "higher or lower than the baseline; ~, inconclusive: p is 0.05 or more, or an interval includes no change, "
-        "and then both do; =, all instances of both have one and the same value; empty where it cannot be judged.",
+        "higher or lower than the baseline; ~ for inconclusive: p is 0.05 or more, and the interval includes no "
+        "change; = where all instances of both sides have the same value; empty where it cannot be judged.",
     ),
     Float(
         "needed_count",

@@ -35,14 +35,14 @@ HISTORY_RUNS = Schema(
 
 SERIES = Schema(
     "series",
-    "The series of a store: one figure of one part of a program, under the facts of its fingerprint.",
+    "The series of a store: one figure of one part of a program, recorded under the same conditions.",
     (
         Int("series_id", "Number of the series.", title="Series"),
         Text("metric", "Which figure, as the frame that it is from calls it."),
         Text(
             "scope",
-            "What it is of: step, one kind of steps; range, all its instances; module; or capture, where nothing "
-            "iterates.",
+            "What it measures: step, one role of steps; range, all its instances; module; or capture, where there are "
+            "no steps.",
         ),
         Text("subject", "Name of the kind, path of the range or of the module; empty for a capture."),
         Int("gpu", "The GPU, counted from 0 among those with work."),

@@ -69,8 +69,8 @@ RANK_STEPS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "held_ns",
-            "Of own_ns, what its kernels took longer, at most, since collectives that waited held SMs beside them: the "
-            "waiting that is not exposed, times their sm_pct; all of it where that is unknown.",
+            "The most by which waiting collectives can have slowed its kernels, since they held SMs meanwhile: the "
+            "waiting that is not exposed, times their sm_pct; all of it where that is unknown. Part of own_ns.",
             title="Held",
         ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
@@ -92,7 +92,10 @@ COLLECTIVES = Schema(
         Text("name", "The kernel's name."),
         IntTime("start_ns", "Start on the clock of the rank's recording."),
         Int("duration_ns", "How long it ran."),
-        Float("sm_pct", "Share of the GPU's SMs that its blocks hold, at one block an SM; unknown where either is."),
+        Float(
+            "sm_pct",
+            "Share of the GPU's SMs that its blocks hold, at one block per SM; unknown where either number is.",
+        ),
     ),
     key=("rank", "step", "place"),
 )
@@ -176,7 +179,7 @@ RANKS = Schema(
             "and waiting collectives slowed no kernel. 0 where only compute stands out.",
         ),
         Float(
-            "saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU, and all of held_ns is won."
+            "saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU, and all of held_ns is saved."
         ),
         Float(
             "saves_together_ns",
@@ -192,7 +195,7 @@ RANKS = Schema(
 
 JOB = Schema(
     "job",
-    "One row on the job as a whole. What is not known of one of its ranks is unknown of the job.",
+    "One row for the job as a whole. What is unknown for one of its ranks is unknown for the job.",
     (
         Int("rank_count", "Ranks whose recordings are here.", title="Ranks"),
         Float("step_time_ns", "Median over the ranks of their mean step time.", title="Step time"),
@@ -210,7 +213,7 @@ JOB = Schema(
         ),
         Float(
             "throughput",
-            "What the job processes in a second, such as samples or tokens: the number in a step, given by --per-step, "
+            "What the job processes per second, such as samples or tokens: the number in a step, given by --per-step, "
             "over the step time.",
             title="Throughput",
             unit="count",

@@ -88,7 +88,7 @@ _UTILIZATION = (
 )
 KNOWN_FLOP = "where they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
-COUNTED = "Instances of the path on the GPU that are not left out, see *instances*."
+COUNTED = "Instances of the path on the GPU that are not excluded, see *instances*."
 
 INSTANCES = Schema(
     "instances",
@@ -125,8 +125,8 @@ INSTANCES = Schema(
         *_UTILIZATION,
         Bool(
             "left_out",
-            "Whether it is, or lies in, a warm-up step or a step of another kind than the first: it is in no figure "
-            "of its path.",
+            "Whether it is, or lies in, a warm-up step or a step of another role than the first; no figure of its "
+            "path includes it.",
         ),
     ),
     key=("gpu", "range"),
@@ -150,7 +150,7 @@ PATHS = Schema(
 
 RANGES = Schema(
     "ranges",
-    "One row for each GPU and path, over its instances without those left out, and one with an empty path for the "
+    "One row for each GPU and path, over its instances that are not excluded, and one with an empty path for the "
     f"whole capture: {_CAPTURE}.",
     (
         GPU,

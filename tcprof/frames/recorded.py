@@ -90,7 +90,7 @@ SAMPLES = Schema(
         Float("gpc_clock_hz", "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"),
         Float("sm_active_cycles", "Cycles in which an SM held at least one warp, summed over the SMs."),
         Float("instruction_count", "Instructions that warps executed."),
-        Float("fma_instruction_count", "Those of the FMA pipe: float32 arithmetic, and integer multiplication."),
+        Float("fma_instruction_count", "Instructions of the FMA pipe: float32 arithmetic, and integer multiplication."),
         Float("dram_read_bytes", "Bytes read from device memory."),
         Float("dram_write_bytes", "Bytes written to device memory."),
         Float("l2_bytes", "Bytes requested from the L2 cache."),
@@ -185,7 +185,7 @@ WAITS = Schema(
 
 ACTIVITIES = Schema(
     "activities",
-    "Work on a GPU: kernels, copies, sets, and CUDA graphs that were recorded as a whole.",
+    "Work on a GPU: kernels, copies, memsets, and CUDA graphs that were recorded as a whole.",
     (
         GPU,
         Category("kind", "kernel, memcpy, memset or graph."),

@@ -67,9 +67,9 @@ STEPS = Schema(
 STEP_SUMMARY = Schema(
     "step_summary",
     "The steps of each GPU that figures are over: of the first role, without warm-up and slow steps. Each reaches from "
-    "its first activity to that of the next step, or ends with its last activity where no step follows it: at the end, "
-    "and where the next one takes over twice the median to come, and more other work than usual runs first, such as a "
-    "test pass.",
+    "its first activity to that of the next step, or ends with its last activity where no step follows it: at the "
+    "end, and where the next one begins over twice the median later, after more other work than usual, such as a test "
+    "pass.",
     (
         GPU,
         Int("step_count", "Steps with work on the GPU.", title="Steps"),
@@ -115,7 +115,7 @@ KINDS = Schema(
         Int("step_count", "Steps of the role, without warm-up and slow ones.", title="Steps"),
         Int("warm_up_count", "Those that are warm-up.", title="Warm-up"),
         Int("slow_count", "Those that are slow, see *steps*.", title="Slow"),
-        Float("slow_ns", "What these take longer than the mean of the others, together.", title="Slow steps' excess"),
+        Float("slow_ns", "Total time by which they exceed the mean of the others.", title="Slow steps' excess"),
         Float("total_ns", "Length of these steps together, each up to the next one.", title="Time"),
         Float("share_pct", "Its share of the time of all roles.", title="Share"),
         Float(

@@ -9,7 +9,7 @@ SLOW_PATH = "(slow steps)"
 
 KERNEL_INSTANCES = Schema(
     "kernel_instances",
-    "Each launch of a kernel, or of a graph recorded as a whole, with what the fit gives it.",
+    "Each launch of a kernel, or of a graph recorded as a whole, with the results of the fit.",
     (
         GPU,
         Int("activity", "Row of the launch in *activities*."),
@@ -99,7 +99,7 @@ KERNELS = Schema(
         Float("tensor_cycles", "Tensor cycles of all its launches, where recorded."),
         Float(
             "tensor_cycles_per_launch",
-            "Tensor cycles of a launch, in the mean.",
+            "Mean tensor cycles of a launch.",
             title="Tensor cycles per launch",
             unit="count",
         ),
@@ -112,8 +112,8 @@ KERNELS = Schema(
         ),
         Float(
             "lost_ns",
-            "Its time, less what its FLOP on the Tensor Cores would take at the chip's peak for the precision; unknown "
-            "where they are.",
+            "Its time, less what its FLOP on the Tensor Cores would take at the chip's peak for the precision; "
+            "unknown where these FLOP are.",
             title="Time above ideal",
         ),
         Float(
@@ -202,25 +202,24 @@ KERNELS = Schema(
         ),
         Text(
             "precision",
-            "Precision of what it reads, on Tensor Cores or CUDA cores, as the name has it, such as tf32, or "
-            "fp16/bf16 for either of both; empty where the name does not say, or the tensor pipe shows that it "
-            "cannot be.",
+            "Precision of its inputs, on Tensor Cores or CUDA cores, according to its name, such as tf32, or "
+            "fp16/bf16 for either; empty where the name does not say, or where the tensor pipe rules it out.",
             title="Precision",
         ),
         Text(
             "family",
-            "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known "
+            "Tensor instructions, according to its name: wgmma, mma.sync or tcgen05; none, where the source is known "
             "to have no matrix instruction; empty where the name does not say.",
         ),
         Text(
             "shape",
-            "Rows, columns and depth of an instruction of the family, where it has several, such as 16x8x16, as the "
-            "name or the source of the kernel has it; empty where neither does.",
+            "Rows, columns and depth of an instruction of the family, where it has several, such as 16x8x16, "
+            "according to the kernel's name or source; empty where neither says.",
         ),
-        Text("tile", "Tile of the output, as the name has it."),
+        Text("tile", "Tile of the output, according to its name."),
         Text(
             "accumulator",
-            "Precision in which a kernel for the Tensor Cores accumulates, as the name has it: fp16 or fp32; empty "
+            "Precision in which a kernel for the Tensor Cores accumulates, according to its name: fp16 or fp32; empty "
             "where it does not say. GeForce cards are twice as fast with fp16.",
         ),
     ),

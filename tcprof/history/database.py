@@ -36,7 +36,7 @@ def find_url(address: str | None) -> URL:
         raise UsageError("The store's address is not a URL.", _FORMS) from error
     backend = url.get_backend_name()
     if backend not in _KINDS or (backend == "sqlite" and url.database in (None, "", ":memory:")):
-        raise UsageError(f"tcprof keeps no store in {backend}:// in that form.", _FORMS)
+        raise UsageError(f"tcprof supports no store of the form {backend}:// in that form.", _FORMS)
     return url.set(drivername=_KINDS[backend])
 
 
@@ -118,7 +118,7 @@ class StoreDatabase:
             )
         return OutputError(
             f"The store {self.name} cannot be used: {reason.rstrip('.')}.",
-            "What was being written is not in it; what was added before is.",
+            "The last write was lost; what was added before is intact.",
         )
 
 
@@ -157,7 +157,7 @@ def _check_locks(path: Path) -> None:
     except OSError as error:
         if error.errno in _NO_LOCKS:
             raise OutputError(
-                f"{path.parent} is on a file system that has no locks ({error.strerror}), which SQLite needs.",
+                f"{path.parent} is on a file system without file locks ({error.strerror}), which SQLite needs.",
                 "Keep the store on a local disk, or in PostgreSQL: --store postgresql+psycopg://USER@HOST/DATABASE",
             ) from error
 

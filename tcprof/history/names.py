@@ -56,7 +56,7 @@ def write_runs(store: "Store", name: str, folder: Path) -> Path:
         if saved is None:
             raise InputError(
                 f"{store.name} has the figures of run {run_id} ({name}), but not its analysis.",
-                "Add its recording once more, to be kept: tcprof history add RECORDING --keep",
+                "Add its recording again, and keep it: tcprof history add RECORDING --keep",
             )
         file = target / f"run-{run_id}{SAVED_SUFFIX}" if len(runs) > 1 else folder / f"{called}{SAVED_SUFFIX}"
         file.write_bytes(saved)
@@ -70,7 +70,7 @@ def _of_commit(store: "Store", commit: str) -> "pd.DataFrame":
     if runs.empty:
         raise InputError(f"{store.name} has no run of commit {commit}.", "'tcprof history list' lists all.")
     if (commits := runs["commit"].unique()).size > 1:
-        raise InputError(f"{commit} are the first digits of {len(commits)} commits.", "Give more of them.")
+        raise InputError(f"{commit} are the first digits of {len(commits)} commits.", "Give more digits.")
     return runs
 
 

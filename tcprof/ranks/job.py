@@ -146,8 +146,8 @@ def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
 
 
 def explain_unknown_ranks(files: Sequence[str]) -> InputError:
-    """Explain what to do about recordings that do not say which ranks they are of."""
-    do = "does not say which rank it is of" if len(files) == 1 else "do not say which ranks they are of"
+    """Explain what to do about recordings that do not say which ranks they belong to."""
+    do = "does not say which rank it belongs to" if len(files) == 1 else "do not say which ranks they belong to"
     return InputError(
         f"{list_some(files)} {do}.",
         "Give 'tcprof show' one recording. Record jobs with 'tcprof profile' under torchrun, srun or mpirun, or say "
@@ -165,7 +165,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
         other = sorted({rank.file for rank in reduced if rank.job not in ("", usual)})
-        warnings.append(f"Left out, since another job recorded it: {list_some(other)}.")
+        warnings.append(f"Excluded, because another job recorded it: {list_some(other)}.")
         reduced = [rank for rank in reduced if rank.job in ("", usual)]
     chosen: dict[int, ReducedRank] = {}
     for rank in sorted(reduced, key=lambda rank: (rank.rank.rank if rank.rank else -1, rank.file)):
@@ -269,7 +269,7 @@ _REASONS = {
     "input": "its GPU waits for input",
     "transfer": "its transfers take longer once all ranks have arrived: a slower link",
 }
-_OTHER_WORK = "another program runs on its GPU, or work that was not traced"
+_OTHER_WORK = "another program or untraced work runs on its GPU"
 _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
 
 
@@ -368,7 +368,7 @@ class Causes:
             ]
             return f"it has more work: {', '.join(amounts)}{where}"
         if slower_clock >= _EXPLAINS * longer:
-            return f"its SM clock is {_describe_clock(row)}, that of the others {_describe_clock(usual)}"
+            return f"its SM clock is {_describe_clock(row)}; that of the others is {_describe_clock(usual)}"
         by_class = self._by_class.ratios(rank)
         slowest = max(by_class, key=lambda name: by_class[name], default="")
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""

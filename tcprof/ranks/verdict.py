@@ -86,7 +86,7 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
     bounds = f"{low} to {high}" if is_bounded else f"at least {low}"
     if row["compute_excess_ns"] > 0:
         most = f" up to {high}" * is_bounded
-        return f"{when}, a step would take{most} less: how much of it the CPU's pace hides is not known."
+        return f"{when}, a step would take{most} less; how much of that the CPU hides is unknown."
     if np.isnan(row[f"{name}_ns"]):
         return (
             f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how "
@@ -102,7 +102,7 @@ def _share(time_ns: float, rows: pd.DataFrame) -> str:
 def _why_unknown(rows: pd.DataFrame) -> str:
     """Explain why no rank of a group can be called slow; empty where one can."""
     if len(rows) == 1:
-        return "There is a single rank, and nothing to compare it with."
+        return "There is only one rank, so there is nothing to compare it with."
     if rows["wait_ns"].isna().any():
         return (
             "Cannot tell whether a rank is a straggler: their collectives do not match, so waiting times are "

@@ -26,7 +26,8 @@ _EXCERPT = 60  # characters of a name
 _SPARE = {"int8_tflops": 1, "fp64_tflops": 2, "boost_clock_hz": 3, "sm_count": 4}  # see ``Heading``
 _DETAILS = ("gpu_names", "chips", "bf16_tflops", "fp16_in_fp16_tflops", "fp8_in_fp16_tflops", "source")
 _OF_BOARDS = (
-    "Dense peaks as NVIDIA states them, at the boost clock and with sums in FP32; – where no source states them or "
+    "Dense peaks as NVIDIA states them, at the boost clock and with FP32 accumulation; – where no source states them "
+    "or "
     "sources differ. --wide, JSON and CSV have all columns: BF16, sums in FP16, names and sources.",
     "A GPU has a board's peaks if its whole name, its number of SMs and its clock match. For others, --peak-tflops "
     "sets a peak; docs/chips.md shows how to add a board.",
@@ -116,8 +117,8 @@ def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:
     if run.program_status > SIGNALLED:
         return (
             *explained,
-            f"the program was killed by signal {run.program_status - SIGNALLED}. What CUDA had not handed over to nsys "
-            "until then is lost: record a --capture-range that ends earlier.",
+            f"the program was killed by signal {run.program_status - SIGNALLED}. What CUDA had not yet passed to nsys "
+            f"is lost: record a --capture-range that ends earlier.",
         )
     return (*explained, f"the program ended with exit status {run.program_status}.")
 
@@ -127,9 +128,9 @@ def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...
     if capture_range == "none" or not analysis.kernel_instances.empty:
         return ()
     return (
-        f"{analysis.recording.file} holds no work of the GPU: the program ran none between the capture range's start "
-        "and its end, or in forked workers, which nsys traces only with --trace-fork-before-exec=true. Send it "
-        "requests meanwhile, and wait for their answers before the end.",
+        f"{analysis.recording.file} holds no GPU work: the program ran none during the capture range, or only in "
+        f"forked workers, which nsys traces only with --trace-fork-before-exec=true. Send it requests during the "
+        f"range, and wait for their answers before it ends.",
     )
 
 
@@ -154,7 +155,7 @@ def _list_removed(redaction: "Redaction") -> list[str]:
     if redaction.columns:
         counts["unknown columns"] = f"{len(redaction.columns):,}"
     if not counts:
-        return ["Nothing had to be left out."]
+        return ["Nothing had to be removed."]
     labels, numbers = max(map(len, counts)), max(map(len, counts.values()))
     lines = [f"  {label:<{labels}}  {count:>{numbers}}" for label, count in counts.items()]
     places = {"whole tables": redaction.tables, "unknown columns": redaction.columns}

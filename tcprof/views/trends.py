@@ -26,7 +26,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 _RUNS_SHOWN = 100
 _HOW = (
     "Points are runs, with their 95 % intervals within the run. Hover for the commit and what it ran with.",
-    "Lines are levels, which too few runs do not show; the last one's band is its 95 % interval. A diamond marks a "
+    "Lines are levels, drawn where there are enough runs; the last one's band is its 95 % interval. A diamond marks a "
     "change, a square one that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
 )
 _BARS = "▁▂▃▄▅▆▇█"
@@ -178,7 +178,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
             lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {tell(trend, change)}{more}")
     lines += [
         f"Unconfirmed: {name_series(trend)} has been off since {name_run(trend.points.iloc[trend.trend.candidate])}. "
-        "More recordings of that commit decide; --confirm says how."
+        "More recordings of that commit will decide; --confirm says how."
         for trend in trends
         if trend.trend.candidate is not None
     ]
@@ -257,7 +257,7 @@ def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
     items = []
     for commit, trend in commits.items():
         program = one_line(str(trend.points["program"].iloc[-1]))
-        what = (f"{units.format_things(LEAST, 'more recording')} of the commit tell a change from a run that is off.",)
+        what = (f"{units.format_things(LEAST, 'more recording')} of the commit tell a change from an outlier.",)
         command = f"tcprof profile --repeat {LEAST} -o confirm {program}"
         items.append((one_line(commit)[:_SHORT_COMMIT] or "the newest run", what, command))
     return Commands(tuple(items))

@@ -54,9 +54,7 @@ _TIMES = (UNPROFILED_TIME, STEP_TIME, "gpu_window_ns", "host_ns")
 
 ONE_SAMPLE = "the peak is one sample and has no interval"
 TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or several recordings"
-WHOLE_GRAPHS = (
-    "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
-)
+WHOLE_GRAPHS = "CUDA graphs were recorded as a whole, so their kernels are unknown: record with --cuda-graph-trace node"
 LOWER_BOUNDS = "a lower bound cannot be compared: FLOP of some kernels, or their use of Tensor Cores, is unknown"
 LOST_SAMPLES = "a lower bound cannot be compared: samples were lost"
 # These are unknown even if both sides have whole graphs; the others are comparable if both have them.

@@ -57,8 +57,9 @@ from tcprof.views.tables import Table
 _HARD = "What makes these recordings hard to compare"
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _STEPS = (
-    "Each line is a recording, each symbol a step. Open symbols are warm-up, which all figures leave out; arrows lie "
-    "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of the "
+    "Each line is a recording, each symbol a step. Open symbols are warm-up, which no figure includes; arrows mark "
+    "values above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of "
+    "the "
     "steps. Drag to zoom in all strips at once, double-click to see all again."
 )
 _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
@@ -68,7 +69,7 @@ _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
 _COMMANDS = (
     "This page compares with one baseline. The report on a recording has its timeline, kernels and advice; a report "
-    "that lies beside this page is linked at its top."
+    "in the same folder is linked at the top."
 )
 SHOWN_KERNELS, SHOWN_PARTS = 5, 5  # of a GPU, unless everything is asked for
 
@@ -359,7 +360,7 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     sources = set(notes.values())
     source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
     window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
-    note = " ".join((window, *source, "The sides differ in what is marked ≠."))
+    note = " ".join((window, *source, "≠ marks what differs between the sides."))
     facts = compare_provenance(sides)
     return Section("provenance", "The recordings", (Notes((note,)), facts), chapter=Chapter.SOURCES)
 

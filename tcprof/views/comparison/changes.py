@@ -183,7 +183,7 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
     return (
         f"Per {step_name(comparison)}, those whose time changed most first.",
         f"Matched kernels have {base} of the baseline's kernel time, and {new} of the other side's.",
-        *([f"They are those of one typical recording of a side: {', '.join(named)}."] if named else []),
+        *([f"They come from one typical recording per side: {', '.join(named)}."] if named else []),
         _STATUSES,
     )
 

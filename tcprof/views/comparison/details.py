@@ -28,14 +28,13 @@ from tcprof.views.tables import Table
 
 _QUANTITIES = (
     "Medians per step without warm-up, and the change with its 95 % interval; below a median its mean, where the "
-    "two disagree. The recordings show what is higher or lower; ~ is inconclusive, which does not mean that nothing "
-    "changed."
+    "two disagree. Higher and lower are significant; ~ is inconclusive, which does not mean that nothing changed."
 )
 _PARTS = (
     "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
     "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is how much of them is under "
-    "kernels, mix which kernels have that time, intensity the Tensor Active of matched kernels. A click on a part of "
-    "the time shows its kernels alone in their table."
+    "kernels, mix which kernels have that time, intensity the Tensor Active of matched kernels. Click a part of the "
+    "time to show only its kernels in their table."
 )
 _NO_STEPS: Mapping[int, Section] = MappingProxyType({})
 

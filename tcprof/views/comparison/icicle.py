@@ -42,8 +42,8 @@ from tcprof.views.recording.icicle import (
 
 _SIDES = ("base", "new")
 COMPARED = (
-    "One scale of time for both sides: the mean {unit} of each, without warm-up. Colour is lost time: what Tensor "
-    "Active leaves of 100 %. Hatched is idle. A click zooms both sides and selects the block's row in the table."
+    "One scale of time for both sides: the mean {unit} of each, without warm-up. The stronger the colour, the lower "
+    "the Tensor Active. Hatched is idle. Click to zoom both sides and select the block's row in the table."
 )
 _SEVERAL = "A side with several recordings is shown by its typical one."
 _LAYERS = "Layers of a list are one block (*)."
@@ -52,7 +52,7 @@ _ONE_SIDED = "Only one side names modules, so the blocks are ranges."
 _NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are kinds of time."
 _UNMATCHED = "– No {what} is on both sides, so none has a difference. --map OLD=NEW matches ranges."
 _GPUS = "– The GPUs differ ({}): compare times, not Tensor Active."
-_INCONCLUSIVE = "The change of the {unit} is inconclusive, so what its blocks differ by may be noise."
+_INCONCLUSIVE = "The change of the {unit} is inconclusive, so differences between its blocks may be noise."
 ABSENT = "– A side has no recorded work on this GPU, or hardly any, so there is no {unit} to draw."
 Compared = dict[str, tuple[float, float]]  # by path: Tensor Active of each side
 _UNKNOWN = (math.nan, math.nan)

@@ -20,8 +20,8 @@ from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
 SCALE = (
-    "Ratios from a quarter to four times, percentages from 25 points less to 25 points more; what lies beyond stands "
-    "at the end"
+    "Ratios from a quarter to four times, percentages from 25 points less to 25 points more; values beyond are drawn "
+    "at the edge"
 )
 CHANGE_HEADINGS = (
     Heading.of(COMPARISON["base"], title="Base"),

@@ -1,4 +1,4 @@
-"""The roofline: FLOP/s of kernels over their FLOP for each byte of DRAM or of the L2 cache."""
+"""The roofline: FLOP/s of kernels over their FLOP per byte of DRAM or of the L2 cache."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -172,7 +172,7 @@ def layout_of(box: Box) -> dict[str, object]:
             "dtick": 1 if right - left >= _DECADES else "D2",
             "tickformat": "~s",
             "range": [left, right],
-            "title": {"text": "FLOP for each byte of DRAM", "standoff": 6},
+            "title": {"text": "FLOP per byte of DRAM", "standoff": 6},
         },
         "yaxis": {**shared, **log_ticks(box[2], box[3], "FLOP/s"), "range": [low, high], "automargin": True},
     }

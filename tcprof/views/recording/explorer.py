@@ -28,7 +28,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table, bar_length, sort_key
 MOST_LINES = 10_000  # of the rows of all GPUs, and of the kernels below them
 _LOST = Heading(
     "Lost time",
-    "Its time x (1 - Tensor Active): how long the Tensor Cores did not work meanwhile.",
+    "Its time x (1 - Tensor Active): how long the Tensor Cores were idle meanwhile.",
     unit="ns",
     columns=("lost_time_ns",),
 )

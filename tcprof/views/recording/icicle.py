@@ -29,10 +29,10 @@ RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
     "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
-    "ranges, then classes of time, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
-    "Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. Where several kernels run at once, one "
-    "of them gets the time, as in the table of ranges. A click on a bar zooms in and selects it; a click on a bar "
-    "above zooms out. For a kernel, it shows all places that launch it."
+    "ranges, then classes of time, then kernels. The stronger the colour, the lower the Tensor Active. Hatched is "
+    "idle; many gaps are one bar, the last. Where several kernels run at once, one "
+    "of them gets the time, as in the table of ranges. Click a bar to zoom in and select it, or a bar above to zoom "
+    "out. For a kernel, all ranges that launch it are marked."
 )
 Key = TypeVar("Key", bound=Hashable)
 Chains = list[tuple["Block", ...]]  # for each part of a mean step the blocks that it lies in, the outermost first

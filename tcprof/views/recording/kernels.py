@@ -148,8 +148,8 @@ NO_ROOFLINE = (
     "counts them and the installed nsys takes a metric set from a file."
 )
 _CIRCLES = (
-    "The area of a circle is the kernel's time. A click on one selects it; a lasso or a box, from the figure's "
-    "toolbar, shows its kernels alone in the table of kernels."
+    "The area of a circle is the kernel's time. Click one to select it; a lasso or a box, from the figure's toolbar, "
+    "filters the table of kernels."
 )
 _ROOFLINE = (
     "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the "
@@ -193,8 +193,8 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
             return NO_ROOFLINE
         return " ".join(("There is no roofline: no kernel has both.", *describe_unplaced(analysis)))
     if name == MEMORY_TENSOR:
-        return "The samples resolve Tensor Active and memory bandwidth of no kernel."
-    return "The samples resolve Tensor Active of no kernel."
+        return "The samples do not resolve Tensor Active and memory bandwidth of any kernel."
+    return "The samples do not resolve Tensor Active of any kernel."
 
 
 def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:

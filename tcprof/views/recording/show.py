@@ -78,13 +78,10 @@ _UNDRAWN = "There is nothing to draw: the recording has no samples, no work on a
 _ADVICE = "How to do it, and why"
 _LEDGER = "Time accounting: what the figures are based on"
 _STRIP = (
-    "Dashed lines are medians without warm-up, bands their 95 % intervals; arrows at the edge lie above it. A click "
-    "on a step shows it in the timeline."
+    "Dashed lines are medians without warm-up, bands their 95 % intervals; arrows mark values above the axis. Click a "
+    "step to show it in the timeline."
 )
-_ACCOUNT = (
-    "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
-    "out."
-)
+_ACCOUNT = "All recorded time, and how tcprof accounts for it, including what could not be attributed or fitted."
 _NAMES = "“Tensor kernel?” says “agrees” where both say that a kernel uses the Tensor Cores."
 
 

@@ -89,7 +89,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.most > MOST_EXACT:
-            note.append(f"Times of bars and samples are known to {GRAIN_NS} ns.")
+            note.append(f"Times of bars and samples are rounded to {GRAIN_NS} ns.")
         if lanes.merged:
             merged = units.format_count(lanes.merged)
             note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
