@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
@@ -59,27 +60,19 @@ class Host:
 
 def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
     """Find what the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
-    launch = launches_of(analysis.api_calls, activities)
-    waits = list_waits(analysis, activities, launch)
-    in_process = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
-    launches = pick_rows(analysis.api_calls, in_process)
-    start = launches["start_ns"].to_numpy()
-    end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
-    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    ranges = analysis.kernel_instances["range"].unique()
-    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
-    launching = frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
-    idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
+    gaps = explain_gaps(analysis, activities)
+    waits = gaps.waits
+    idle, work = _sum_idle(gaps, inside)
     alike = work.index.str.replace(r"\d+", "", regex=True)  # ranges that number epochs
     steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
     wait_ns = float(steps.integral(waited.start, waited.end).sum())
-    several = launches["process"].nunique() != 1
+    several = gaps.process_count != 1
     return Host(
         cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
         waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work["sum"] / count,
-        launching=launching,
+        launching=gaps.launching,
         steady=frozenset(work.index[2 * work["size"].groupby(alike).transform("sum") >= count]),
     )
 
@@ -160,56 +153,86 @@ def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, pro
     return summary.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
 
 
-def _explain_idle(
-    analysis: Analysis,
-    activities: pd.DataFrame,
-    launch: Ints,
-    calls: Pair,
-    waits: pd.DataFrame,
-    inside: StepFunction,
-    launching: frozenset[str],
-) -> tuple[dict[str, float], pd.DataFrame]:
-    """Split the GPU's idle time in the steps by what the CPU did until the next launch; sum and size of its work."""
+@dataclass(frozen=True)
+class IdleGaps:
+    """The times in which a GPU idles between two activities, and what the CPU did until the launch that ended each."""
+
+    # ``start_ns`` and ``end_ns``; ``following``, the row of the activity that ends it; ``launch``, that of its call in
+    # ``api_calls``, -1 for none; ``launched_ns``, when this began, within the gap; ``wait``, the row in ``waits`` of
+    # what the CPU last waited for, -1 for none; ``wait_to_ns``, until when it waited, within the gap; ``asked_ns``, a
+    # time whose range tells what the CPU did; and ``cause``: LAUNCHES, WAITS, WORK or GPU_SIDE
+    frame: pd.DataFrame
+    range_names: npt.NDArray[np.object_]  # of long work of the CPU the range that is open then; else empty
+    waits: pd.DataFrame  # see ``list_waits``
+    launching: frozenset[str]  # ranges that launch kernels
+    process_count: int  # processes that launch
+
+
+def explain_gaps(analysis: Analysis, activities: pd.DataFrame) -> IdleGaps:
+    """Find each time in which the GPU of some activities idles, with what the CPU did until the next launch."""
+    launch = launches_of(analysis.api_calls, activities)
+    waits = list_waits(analysis, activities, launch)
+    is_own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
+    calls = pick_rows(analysis.api_calls, is_own)
+    returned = calls["returned_ns"].fillna(calls["start_ns"] + CALL_NS).to_numpy(np.int64)
+    launching = _name_launching(analysis, activities)
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     busy = open_times(begins, ends)
-    idle_from, idle_to = busy.end[:-1], busy.start[1:]
+    start, end = busy.end[:-1], busy.start[1:]
     order = np.argsort(begins, kind="stable")
-    following = order[np.searchsorted(begins[order], idle_to)]
+    following = order[np.searchsorted(begins[order], end)]
     row = launch[following]
-    is_launched = row >= 0
-    launched = np.where(is_launched, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], idle_from)
-    launched = np.clip(launched, idle_from, idle_to)
-    waited = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
-    called = np.maximum(_last_end(*calls, launched), waited)
-    wait_to = np.clip(waited, idle_from, launched)
+    launched = np.where(row >= 0, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], start)
+    launched = np.clip(launched, start, end)
+    waited, wait = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
+    called = np.maximum(_last_end(calls["start_ns"].to_numpy(), returned, launched)[0], waited)
     is_long = launched - called >= LONG_NS
-    is_after_wait = waited >= idle_from - BLOCKED_NS
-    middle = (np.maximum(called, idle_from) + launched) // 2
+    middle = (np.maximum(called, start) + launched) // 2
     names = np.full(len(middle), "", dtype=object)
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
     is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare all pairs of texts
-    is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
-    late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
-    waited_ns = inside.integral(idle_from, wait_to)
-    idle_ns = late - waited_ns
-    parts = {
-        LAUNCHES: float(idle_ns[~is_work & ~is_after_wait].sum()),
-        WAITS: float(idle_ns[~is_work & is_after_wait].sum() + waited_ns.sum()),
-        WORK: float(idle_ns[is_work].sum()),
-    }
-    parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
-    work = pd.Series(idle_ns, names, dtype=float)[is_work & (idle_ns > 0)].groupby(level=0).agg(["sum", "size"])
+    is_work = is_long & (~is_launching | (launched - called >= VERY_LONG_NS))
+    is_after_wait = waited >= start - BLOCKED_NS
+    cause = np.select([launched <= start, is_work, is_after_wait], [GPU_SIDE, WORK, WAITS], LAUNCHES)
+    asked = np.select([is_work, is_after_wait], [middle, np.append(waits["start_ns"].to_numpy(), 0)[wait]], launched)
+    columns = {"start_ns": start, "end_ns": end, "following": following, "launch": row, "launched_ns": launched}
+    columns |= {"wait": wait, "wait_to_ns": np.clip(waited, start, launched), "asked_ns": asked, "cause": cause}
+    return IdleGaps(pd.DataFrame(columns), names, waits, launching, int(calls["process"].nunique()))
+
+
+def _name_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    ranges = analysis.kernel_instances["range"].unique()
+    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
+    return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
+
+
+def _sum_idle(gaps: IdleGaps, inside: StepFunction) -> tuple[dict[str, float], pd.DataFrame]:
+    """Sum the GPU's idle time in the steps by cause; sum and size of the CPU's long work."""
+    start, end, wait_to = (gaps.frame[name].to_numpy() for name in ("start_ns", "end_ns", "wait_to_ns"))
+    cause, waited_ns = gaps.frame["cause"].to_numpy(), inside.integral(start, wait_to)
+    idle_ns = inside.integral(start, end) - waited_ns
+    parts = {name: float(idle_ns[cause == name].sum()) for name in (LAUNCHES, WAITS, WORK, GPU_SIDE)}
+    parts[WAITS] += float(waited_ns.sum())
+    is_work = (cause == WORK) & (idle_ns > 0)
+    work = pd.Series(idle_ns, gaps.range_names, dtype=float)[is_work].groupby(level=0).agg(["sum", "size"])
     return parts, work.sort_values("sum", ascending=False)
 
 
-def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
-    """Return when the last of the intervals that begin before a time ends, at most the time; long ago for none."""
+def _last_end(start: Ints, end: Ints, time: Ints) -> Pair:
+    """Return when the last of the intervals that begin before a time ends, at most the time, and which that is.
+
+    Long ago, and -1, for none.
+    """
     if not len(start):
-        return np.full(len(time), np.iinfo(np.int64).min // 4)
+        return np.full(len(time), np.iinfo(np.int64).min // 4), np.full(len(time), -1)
     order = np.argsort(start, kind="stable")
     reach = np.maximum.accumulate(end[order])
+    last = order[np.maximum.accumulate(np.where(end[order] == reach, np.arange(len(end)), 0))]
     index = np.searchsorted(start[order], time, side="left") - 1
-    return np.where(index >= 0, np.minimum(reach[np.maximum(index, 0)], time), np.iinfo(np.int64).min // 4)
+    row = np.maximum(index, 0)
+    until = np.where(index >= 0, np.minimum(reach[row], time), np.iinfo(np.int64).min // 4)
+    return until, np.where(index >= 0, last[row], -1)
 
 
 def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[str]:
@@ -222,14 +245,23 @@ def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[
 
 def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
     """Name the range of each process that opened last before a time and is still open then; empty for none."""
-    ranges = analysis.nvtx_ranges[~analysis.nvtx_ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN])]
-    if not len(ranges) or not len(time):
+    row, names = find_open_ranges(analysis, process, time), analysis.nvtx_ranges["name"]
+    if not len(names):
         return [""] * len(time)
-    columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
+    code, texts = names.cat.codes.to_numpy(), names.cat.categories.to_numpy(dtype=object)
+    return list(np.append(texts, "")[np.where(row >= 0, code[row], -1)])
+
+
+def find_open_ranges(analysis: Analysis, process: Ints, time: Ints) -> Ints:
+    """Find the range that ``open_ranges`` names, by its row in ``nvtx_ranges``; -1 for none."""
+    domain = analysis.nvtx_ranges["domain"]
+    rows = np.flatnonzero(~domain.isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]).to_numpy())
+    if not len(rows) or not len(time):
+        return np.full(len(time), -1, dtype=np.int64)
+    columns = [analysis.nvtx_ranges[name].to_numpy()[rows] for name in ("process", "start_ns", "end_ns")]
     order = OpenIntervals.order(*columns)
     innermost = OpenIntervals(*(column[order] for column in columns)).at(process, time)
-    code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
-    return list(np.append(names, "")[np.append(code, -1)[innermost]])  # -1, for none, is the last of both
+    return np.append(rows[order], -1)[innermost]
 
 
 def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:

@@ -25,6 +25,7 @@ from tcprof.sources.registry import find_type
 from tcprof.sources.saved import SAVED
 
 if TYPE_CHECKING:
+    from tcprof.analysis.gaps import Gaps
     from tcprof.findings.pricing.advice import Advice
     from tcprof.saved.cache import Cache
 
@@ -93,6 +94,22 @@ class Report:
         from tcprof.findings.advise import advise
 
         return restore_advice(self._described, self.analysis) if self._described else advise(self.analysis)
+
+    @cached_property
+    def _idle(self) -> "Gaps":
+        from tcprof.analysis.gaps import list_gaps
+
+        return list_gaps(self.analysis)
+
+    @property
+    def gaps(self) -> pd.DataFrame:
+        """List the GPU's gaps with their causes, see ``tcprof.frames.GAPS``."""
+        return self._idle.gaps
+
+    @property
+    def gap_sums(self) -> pd.DataFrame:
+        """Sum the gaps by cause and range, see ``tcprof.frames.GAP_SUMS``."""
+        return self._idle.gap_sums
 
     @property
     def verdict(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Frames of what the time consists of, what the figures rest on, and what to do."""
 
 from tcprof.frames.places import COUNTED, PLACE
-from tcprof.frames.schema import GPU, SIGNED, Float, Int, Schema, Signed, Text
+from tcprof.frames.schema import END, GPU, SIGNED, START, Bool, Float, FloatTime, Int, Number, Schema, Signed, Text
 
 _OVERLAPS = "where several run at once, the first of these columns has the time"
 
@@ -53,6 +53,62 @@ TIMELINE = Schema(
         *TIMES,
     ),
     key=("gpu", "path_id"),
+)
+
+_CAUSE = Text(
+    "cause",
+    "*launch-bound*: the CPU launches kernels; *synchronization* and *copy wait*: it has just waited for the GPU, or "
+    "for a copy; *data loading* and *CPU work*: it works for longer than a launch takes, in a range *data* or another; "
+    "*launched before*: the work that ends it was in the queue. Empty where no launch was recorded.",
+)
+_WAIT = Text("wait", "The call, or the copy, that the CPU last waited for; empty for other causes.", title="Waits for")
+_SAVING = Float(
+    "saving_ns",
+    "At most what filling it saves of the mean step: its part in the steps that figures are over, by their number. "
+    "As recorded: profiling lengthens launches.",
+    title="Saves at most",
+)
+
+GAPS = Schema(
+    "gaps",
+    "The gaps of each GPU whose work was traced: each time over 10 µs without any work between two activities.",
+    (
+        GPU,
+        Int("number", "Number of the gap on its GPU, from 1, by time."),
+        START,
+        END,
+        Number("step", "Number of the step that it lies in, up to the next one's begin; -1 for none."),
+        Bool("between_steps", "Whether it lies behind the last activity of that step."),
+        _CAUSE,
+        Text("path", "Path of the innermost range that is open on the CPU then; empty for none.", title="Range"),
+        Number("range", "Row of that range in *nvtx_ranges*; -1 for none."),
+        _WAIT,
+        Float("wait_ns", "Part of it up to the end of the last wait of the CPU."),
+        Int("launch_count", "CUDA API calls in it that start work.", title="Launches"),
+        Int("activity", "Row in *activities* of the work that ends it."),
+        FloatTime("launched_ns", "When the API call began that launched this work; unknown where not recorded."),
+        _SAVING,
+    ),
+    key=("gpu", "number"),
+)
+
+GAP_SUMS = Schema(
+    "gap_sums",
+    "The idle time of each GPU by cause and range, what costs a step most first. Where the CPU first waits and then "
+    "works long, a gap counts for both.",
+    (
+        GPU,
+        _CAUSE,
+        Text("path", "Path of the range, numbers in it as \\*; empty for none.", title="Range"),
+        _WAIT,
+        Bool("short", "Whether the row is the sum of gaps up to 10 µs, which are in no range."),
+        Int("gap_count", "Gaps.", title="Gaps"),
+        Float("total_ns", "Their idle time between the first activity and the last.", title="Total"),
+        Float("longest_ns", "The longest of them.", title="Longest"),
+        _SAVING,
+        Float("share_pct", "This as a share of the mean step; without steps, of the time from first to last activity."),
+    ),
+    key=("gpu", "cause", "path", "wait", "short"),
 )
 
 LEDGER = Schema(

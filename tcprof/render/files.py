@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.gaps import list_gaps
 from tcprof.errors import OutputError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.findings import Findings
@@ -28,7 +29,7 @@ ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "steps", "kinds", "step_summary", "paths", "nvtx_ranges", "samples"),
     *("activities", "gpus", "modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
-    *("clocks", "outside", "unprofiled"),
+    *("gaps", "gap_sums", "clocks", "outside", "unprofiled"),
 )
 
 
@@ -67,12 +68,12 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list_files(file_format)
+    names, gaps = list_files(file_format), list_gaps(analysis)
     with replace_folder(folder, last=ABOUT) as staged:
         with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
             write_data("export", document_data(analysis, findings, {}), file)
         for name, frame_name in zip(names[1:], FRAMES, strict=True):
-            frame = getattr(analysis, frame_name)
+            frame = getattr(gaps if hasattr(gaps, frame_name) else analysis, frame_name)
             if file_format == "parquet":
                 table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
                 pq.write_table(table, staged / name)

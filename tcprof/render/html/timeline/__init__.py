@@ -14,6 +14,7 @@ from markupsafe import Markup
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import compute_envelope, flop_rate
+from tcprof.analysis.gaps import CAUSES, Gaps, list_gaps
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
@@ -31,11 +32,15 @@ from tcprof.render.html.timeline.packing import (
     GRAIN_NS,
     MOST_EXACT,
     ArrayStore,
+    add_gaps,
     add_instances,
     add_launches,
     add_totals,
+    add_waits,
     add_windows,
     coarsen,
+    list_threads,
+    list_waits,
 )
 from tcprof.views.figures import (
     AXIS,
@@ -78,14 +83,14 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         return None
     store = ArrayStore()
     works = name_work(analysis)
-    several = len(gpus) > 1
+    several, gaps = len(gpus) > 1, list_gaps(analysis)
     skeletons, headers, notes = [], [], []
     for place, gpu in enumerate(gpus):
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
         curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus), lanes.most)
         head = f"<b>GPU {gpu}</b> · " if several else ""
         skeletons.append(draw_skeleton(analysis, curves, lanes, place, head).to_dict())
-        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, analysis, gpu, lanes)})
+        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, analysis, gpu, lanes, gaps)})
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.most > MOST_EXACT:
@@ -95,7 +100,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
             note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
-    header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
+    header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works, gaps)}
     names = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in names)
     highest = _highest_range(analysis)
@@ -103,7 +108,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, top, tuple(notes))
 
 
-def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
+def _describe_bars(analysis: Analysis, works: WorkNames, gaps: Gaps) -> Header:
     """Describe ranges and work: names (labels of plotly for the pointer, plain text in bars), colours and links."""
     paths, work = analysis.paths, works.frame
     return {
@@ -113,6 +118,10 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
         "gpuOfKernel": analysis.kernels["gpu"].tolist(),
+        "causes": list(CAUSES),
+        "gapWaits": [label(name, 60) for name in list_waits(gaps)],
+        "waitNames": [label(str(name), 60) for name in analysis.waits["name"].cat.categories],
+        "threads": list_threads(analysis)["thread"].tolist(),
         "works": {
             "names": [label(name, 90) for name in work["name"]],
             "cuts": cut_names(work["name"].map(short_name)),
@@ -202,7 +211,7 @@ def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> He
     }
 
 
-def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
+def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes, gaps: Gaps) -> Header:
 
     def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
         percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
@@ -230,7 +239,9 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
         "labels": dict(lanes.labels),
         "rows": STREAM_ROWS,
         "steps": _add_steps(store, analysis, gpu, lanes.most),
-        "launches": add_launches(store, lanes.work),
+        "launches": add_launches(store, analysis, lanes.work),
+        "waits": add_waits(store, analysis, gpu, lanes.most),
+        "gaps": add_gaps(store, analysis, gpu, gaps, lanes.most),
         "moduleOfWork": store.add(lanes.work["module_id"].to_numpy(np.int64) + 1),
         "instances": add_instances(store, analysis, gpu, lanes.host),
         "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),

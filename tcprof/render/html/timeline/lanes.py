@@ -32,8 +32,8 @@ class GpuLanes:
     rows: int  # number of rows, titles included
     host: pd.DataFrame  # ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``
     gpu: pd.DataFrame  # the same from first activity to last, where they have any
-    # Activities, with ``work``, the number of their name, ``tensor_active_pct``, ``launched_ns`` and ``module_id``,
-    # which is -1 for none and where bars are merged.
+    # Activities, with ``work``, the number of their name, ``tensor_active_pct``, ``module_id``, -1 for none and for
+    # merged bars, and of the call that launched each ``launch``, its row, ``launched_ns`` and ``call_ns``, its length
     work: pd.DataFrame
     hidden: int  # ranges left out: nested too deep
     merged: int  # bars that are drawn merged with others, as there are too many
@@ -53,7 +53,7 @@ class WorkNames:
     frame: pd.DataFrame
     of_activity: Ints  # row of the frame, for each activity
     tensor_active_pct: Floats  # Tensor Active of each activity, from the fit
-    launched_ns: Ints  # when the CPU launched each; -1 where that is unknown
+    launched: pd.DataFrame  # see ``GpuLanes.work``; -1 where that is unknown
     module_id: Ints  # the innermost module that each belongs to; -1 for none
 
 
@@ -81,10 +81,12 @@ def name_work(analysis: Analysis) -> WorkNames:
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
     launch = launches_of(analysis.api_calls, activities)
-    begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
+    begun = analysis.api_calls["start_ns"].to_numpy(np.int64)
+    length = (analysis.api_calls["returned_ns"] - begun).fillna(0).to_numpy(np.int64)
+    calls = {"launched_ns": np.append(begun, -1)[launch], "call_ns": np.append(length, 0)[launch], "launch": launch}
     module = np.full(len(activities), -1, dtype=np.int64)
     module[rows] = np.append(analysis.modules["module_id"].to_numpy(np.int64), -1)[launched["module"].to_numpy()]
-    return WorkNames(frame.assign(time_class=classes), number, active, begun, module)
+    return WorkNames(frame.assign(time_class=classes), number, active, pd.DataFrame(calls), module)
 
 
 _VERBS = {"memcpy": "copy ", "memset": ""}
@@ -124,10 +126,11 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
         row=rows + 1 + STREAM_ROWS * stream,
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
-        launched_ns=works.launched_ns[is_here],
         module_id=works.module_id[is_here],
+        **{name: values.to_numpy()[is_here] for name, values in works.launched.items()},
     )
-    drawn = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns", "module_id"))
+    firsts = ("module_id", *works.launched.columns)
+    drawn = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=firsts)
     bars["work"] = drawn.assign(module_id=drawn["module_id"].where(drawn["merged"] == 1, -1))
     return_freed_memory()
     rows += 1 + STREAM_ROWS * len(names) if names else 0

@@ -6,14 +6,16 @@
 import base64
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.gaps import CAUSES, Gaps, find_paths
 from tcprof.analysis.steps.marked_steps import are_counted
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.views.paths import module_names
 
 _LEVEL = 6  # higher ones take three times as long for 2 % less
@@ -58,6 +60,8 @@ class ArrayStore:
 MOST_EXACT = 200_000  # bars of a GPU: of more, times are coarser, and instances have no more figures
 GRAIN_NS = 32  # to which the page of many bars has their times, and those of samples: the pointer tells 100 ns
 _COARSE_NS = 1024  # the same of launches
+_CALL_GRAIN_NS = 128  # of the lengths of their calls
+_MOST_GAPS, _MOST_SUMS = 20_000, 100  # of a GPU: of more gaps the page has the longest
 _OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
 _OF_PATHS = (
     *("instance_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
@@ -76,14 +80,102 @@ def coarsen(times: Ints, count: int) -> Ints:
     return times if count <= MOST_EXACT else (times + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
 
 
-def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
-    """Add when each activity was launched, in order: steps behind the first launch, as differences."""
+def add_launches(store: ArrayStore, analysis: Analysis, work: pd.DataFrame) -> Header:
+    """Add when each activity was launched, in order: steps behind the first launch, as differences; and the calls.
+
+    Of these the length, 0 where it is unknown, and the place of the thread in ``list_threads``.
+    """
     launched = work["launched_ns"].to_numpy(np.int64)
     is_known = launched >= 0
     first = int(launched[is_known].min()) if is_known.any() else 0
     step = 1 if len(launched) <= MOST_EXACT else _COARSE_NS
     steps = np.where(is_known, (launched - first) // step + 1, 0)
-    return {"first": first, "step": step, "changes": store.add(np.diff(steps, prepend=0))}
+    threads = np.append(find_threads(analysis, analysis.api_calls), -1)[work["launch"].to_numpy()]
+    calls = {"length": store.add(work["call_ns"].to_numpy() // _CALL_GRAIN_NS), "thread": store.add(threads + 1)}
+    return {
+        "first": first,
+        "step": step,
+        "changes": store.add(np.diff(steps, prepend=0)),
+        "grain": _CALL_GRAIN_NS,
+        **calls,
+    }
+
+
+def add_gaps(store: ArrayStore, analysis: Analysis, gpu: int, every: Gaps, bars: int) -> Header | None:
+    """Add the gaps of a GPU, the longest if they are many, and the sums of all; None where it has none."""
+    gaps, sums = rows_of_gpu(every.gaps, gpu), rows_of_gpu(every.gap_sums, gpu)
+    if sums.empty:
+        return None
+    length = gaps["end_ns"] - gaps["start_ns"]
+    gaps = gaps[length >= length.nlargest(_MOST_GAPS).min()] if len(gaps) > _MOST_GAPS else gaps
+    start, end = (coarsen(gaps[name].to_numpy(), bars) for name in ("start_ns", "end_ns"))
+    path_id = find_paths(analysis.instances, gaps["range"].to_numpy())
+    count = rows_of_gpu(analysis.step_summary, gpu)["step_count"].sum() or 1
+    part = np.rint(100 * count * gaps["saving_ns"] / (gaps["end_ns"] - gaps["start_ns"]))
+    arrays = {
+        "length": end - start,
+        "step": gaps["step"] + 1,
+        "path": path_id + 1,
+        "counted": part,
+        "number": gaps["number"],
+        "launches": gaps["launch_count"],
+        "between": gaps["between_steps"],
+        "cause": _find(gaps["cause"], CAUSES),
+        "wait": _find(gaps["wait"], list_waits(every)),
+        "waited": gaps["wait_ns"],
+    }
+    added = {name: store.add(np.asarray(values, dtype=np.int64)) for name, values in arrays.items()}
+    start_of = store.add(start, ascending=True)
+    return {"start": start_of, **added, "count": len(length), "steps": int(count), "sums": _list_sums(sums)}
+
+
+def _list_sums(sums: pd.DataFrame) -> list[Header]:
+    """List sums for a table, the smallest ones as one."""
+    columns = ["gap_count", "total_ns", "longest_ns", "saving_ns", "share_pct"]
+    texts = ["cause", "path", "wait", "short"]
+    first, rest = sums.iloc[:_MOST_SUMS], sums.iloc[_MOST_SUMS:]
+    rows = [
+        {**{name: row[name] for name in texts}, **{name: float(row[name]) for name in columns}}
+        for row in first.to_dict("records")
+    ]
+    last = {**rest[columns].sum().astype(float).to_dict(), "longest_ns": float(rest["longest_ns"].max())}
+    return [*rows, *[{"cause": None, "path": "", "wait": "", "short": False, **last}][: len(rest)]]
+
+
+def add_waits(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
+    """Add the calls of a GPU's processes that wait for it, the longest if they are many; all are of known threads."""
+    processes = rows_of_gpu(analysis.activities, gpu)["process"].unique()
+    waits = pick_rows(analysis.waits, analysis.waits["process"].isin(processes).to_numpy())
+    length = waits["end_ns"] - waits["start_ns"]
+    waits = waits[length >= length.nlargest(_MOST_GAPS).min()] if len(waits) > _MOST_GAPS else waits
+    waits = waits.sort_values("start_ns", kind="stable")
+    start, end = (coarsen(waits[name].to_numpy(), bars) for name in ("start_ns", "end_ns"))
+    codes = {"name": waits["name"].cat.codes.to_numpy(np.int64), "thread": find_threads(analysis, waits)}
+    arrays = {"length": end - start, **codes}
+    return {"start": store.add(start, ascending=True), **{name: store.add(arrays[name]) for name in arrays}}
+
+
+def list_threads(analysis: Analysis) -> "pd.DataFrame":
+    """List the threads that call CUDA, by ``process`` and ``thread``, those that launch most first."""
+    columns = ["process", "thread"]
+    calls = analysis.api_calls.groupby(columns, as_index=False).size().sort_values("size", ascending=False)
+    return pd.concat([calls[columns], analysis.waits[columns]]).drop_duplicates(ignore_index=True)
+
+
+def find_threads(analysis: Analysis, calls: pd.DataFrame) -> Ints:
+    """Find the place of each call's thread in ``list_threads``."""
+    places = pd.MultiIndex.from_frame(list_threads(analysis))
+    return np.asarray(places.get_indexer(pd.MultiIndex.from_frame(calls[["process", "thread"]])), dtype=np.int64)
+
+
+def list_waits(every: Gaps) -> list[str]:
+    """List what the CPU waited for before gaps ended."""
+    return ["", *sorted(set(every.gaps["wait"]) - {""})]
+
+
+def _find(values: "pd.Series[str]", names: Sequence[str]) -> Ints:
+    """Find the place of each value among the names."""
+    return np.asarray(pd.Index(names).get_indexer(values), dtype=np.int64)
 
 
 def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.DataFrame) -> Header:
