@@ -231,16 +231,3 @@ def test_python_m_starts_a_program_as_python_does(tmp_path: Path, how: str, safe
     )
     assert plain.stdout.endswith("True\n"), plain.stderr
     assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
-
-
-def test_a_call_that_a_signal_interrupted_while_it_was_noted_puts_no_other_in_the_wrong_place() -> None:
-    script = """
-from tcprof.annotate.backward import Backward
-backward = Backward(print)
-backward._next_number = iter([1, 2, 2, 3]).__next__
-backward.note("first")
-backward._thread.names.append("interrupted")
-for name in ("second", "inner", "third"): backward.note(name)
-print(backward._thread.numbers, backward._thread.names)
-"""
-    assert run_forked(script).stdout == "[1, 2, 3] ['first', 'inner', 'third']\n"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,8 @@ class _Thread(threading.local):
     """What a thread has made, and where its backward pass is."""
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []  # the first node that a module made may have this number, in ascending order
-        self.names: list[str] = []  # that module's name
+        # The numbers that the next node had where a module began to make some, ascending, and that module's name.
+        self.made: list[tuple[int, str]] = []
         self.place = BACKWARD
         self.around: list[tuple[str, list[Any]]] = []  # where outer passes are, with the hooks of the one in each
 
@@ -43,9 +43,7 @@ class Backward:
     """
 
     def __init__(self, mark: Callable[[str], object] | None) -> None:
-        self._next_number: Callable[[], int] | None = getattr(
-            sys.modules.get("torch.autograd"), "_get_sequence_nr", None
-        )
+        self.next_number: Any = getattr(sys.modules.get("torch.autograd"), "_get_sequence_nr", None)
         self._mark = mark
         self.forget()
 
@@ -54,23 +52,21 @@ class Backward:
         self._thread = _Thread()
         self._owner = 0  # the thread whose calls are followed
         self._markers: dict[str, Callable[[object], None]] = {}
-        self.is_on = self._mark is not None and self._next_number is not None
+        self.is_on = self._mark is not None and self.next_number is not None
 
-    def note(self, name: str, *, recomputes: bool = False) -> None:
-        """A module's call begins, or goes on after one in it: what is made from now on is its own."""
-        if not self.is_on or self._next_number is None:
-            return
-        if not recomputes and self._owner != get_ident():  # else autograd's thread computes again for a checkpoint
-            self.is_on = not self._owner  # each thread numbers its nodes for itself
+    def follow(self) -> None:
+        """The program calls a module on this thread: it is followed, unless another thread was."""
+        if self._owner != get_ident():
+            self.is_on = self.is_on and not self._owner  # each thread numbers its nodes for itself
             self._owner = get_ident()
-        number, thread = self._next_number(), self._thread
-        numbers, names = thread.numbers, thread.names
-        if numbers and numbers[-1] == number:  # nothing was made meanwhile
-            numbers.pop()
-        names[len(numbers) :] = [name]  # one more may be left where a signal's handler raised just here
-        numbers.append(number)
-        if len(numbers) > _MOST_CALLS:
-            del numbers[: _MOST_CALLS // 2], names[: _MOST_CALLS // 2]
+
+    def note(self, name: str) -> None:
+        """A module's call begins, or goes on after one in it: what is made from now on is its own."""
+        if self.is_on:
+            made = self._thread.made
+            made.append((self.next_number(), name))
+            if len(made) > _MOST_CALLS:
+                del made[: _MOST_CALLS // 2]
 
     def begin(
         self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False, inputs: Iterable[Any] = ()
@@ -81,25 +77,26 @@ class Backward:
         """
         thread = self._thread
         thread.around.append((thread.place, []))
-        if self.is_on and self._next_number is not None:
+        if self.is_on:
             nodes = {} if tuple(inputs) or _is_compiled() else _find_nodes(outputs)
             # Other threads number theirs alike: autograd's do as they make a graph of the backward pass itself.
             self.is_on = not makes_graph
-            if nodes and max(nodes) < self._next_number():
+            if nodes and max(nodes) < self.next_number():
                 handles = self._attach(nodes)
                 thread.around[-1][1].extend(handles if keeps_graph or makes_graph else [])
 
     def _attach(self, nodes: dict[int, Any]) -> list[Any]:
         """Hook the first node to run of each stretch that one module made; from the last stretch to the first."""
-        starts, names, handles = self._thread.numbers, self._thread.names, []
-        made, last = sorted(nodes), ""
-        left = len(made)  # nodes with lower numbers than those of the stretches that were seen
+        calls, handles = self._thread.made, []
+        numbers, last = sorted(nodes), ""
+        left = len(numbers)  # nodes with lower numbers than those of the stretches that were seen
         while left:
-            call = bisect_right(starts, made[left - 1]) - 1
-            name = (names[call] if call >= 0 else "") or BACKWARD
+            call = bisect_left(calls, (numbers[left - 1] + 1,)) - 1  # the last that began with this number or before
+            first, name = calls[call] if call >= 0 else (0, "")
+            name = name or BACKWARD
             if name != last:
-                handles.append(nodes[made[left - 1]].register_prehook(self._marker(name)))
-            left = bisect_left(made, starts[call], 0, left) if call >= 0 else 0
+                handles.append(nodes[numbers[left - 1]].register_prehook(self._marker(name)))
+            left = bisect_left(numbers, first, 0, left) if call >= 0 else 0
             last = name
         return handles
 

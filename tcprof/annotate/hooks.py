@@ -211,20 +211,19 @@ class Hooks:
         calls = self._thread.calls
         if calls:
             above = calls[-1][1]
-            name = self._names.known(module) or (
-                self._names.below(module, above) if above else self._names.root(module)
-            )
+            name = self._names.by_id.get(id(module)) or self._names.within(module, above)
             is_new = name != above  # a wrapper has the name of what it wraps
         else:
             name, is_new = self._enter_outermost(module), True
         if is_new:
             self._push(name)
-            self._backward.note(name, recomputes=self._thread.recomputes)
+            self._backward.note(name)
         calls.append((module, name, is_new))
 
     def _enter_outermost(self, module: Module) -> str:
         """A module is called that is in no other's call; returns its name."""
         if not self._is_in_backward():
+            self._backward.follow()  # else autograd's thread computes again for a checkpoint
             return self._begin_call(module)
         self._thread.recomputes = True
         self._push(RECOMPUTE)
@@ -282,7 +281,7 @@ class Hooks:
             left, name, has_range = calls.pop()
             if has_range:
                 self._pop()
-                self._backward.note(calls[-1][1] if calls else "", recomputes=self._thread.recomputes)
+                self._backward.note(calls[-1][1] if calls else "")
         if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
             self._thread.generations.begin_between()
@@ -317,12 +316,12 @@ class Hooks:
         thread.calls.append((None, name, bool(name)))
         if name:
             self._push(name)
-            self._backward.note(name, recomputes=True)
+            self._backward.note(name)
         return True
 
     def _end_again(self) -> None:
         self._unwind()
-        self._backward.note("", recomputes=True)
+        self._backward.note("")
 
     def _end_recomputation(self) -> bool:
         """The outermost call has returned: end the recomputation that it was, if it was one."""

@@ -19,7 +19,8 @@ class Names:
     """The names of the modules that were seen, each under the first root that it was seen in; none is reserved."""
 
     def __init__(self, reserved: frozenset[str]) -> None:
-        self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
+        self.by_id: dict[int, str] = {}  # what is freed is no more in it: see ``_keep``
+        self._references: dict[int, weakref.ref[Module]] = {}
         self._by_hooks: dict[int, tuple[weakref.ref[Module], str]] = {}  # which a replica shares with its original
         self._taken = dict.fromkeys(reserved, 1)
         self._unnumbered: set[str] = set()
@@ -27,10 +28,8 @@ class Names:
 
     def known(self, module: Module) -> str | None:
         """The name of a module that was seen before; of a replica that of its original."""
-        entry = self._names.get(id(module))
-        if entry is not None and entry[0]() is module:
-            return entry[1]
-        return self._of_original(module) if is_replica(module) else None
+        name = self.by_id.get(id(module))
+        return self._of_original(module) if name is None and is_replica(module) else name
 
     def _of_original(self, replica: Module) -> str | None:
         hooks = _own_hooks(replica)
@@ -49,9 +48,10 @@ class Names:
         """Whether what is so called has parameters, and was called by the program itself."""
         return self._is_model.get(name, False)
 
-    def below(self, module: Module, parent: str) -> str:
-        """Name a module that is called inside another and is not registered in its root."""
-        return self._keep(module, f"{parent}.{type(module).__name__}")
+    def within(self, module: Module, caller: str) -> str:
+        """The name of a module that is called inside another, in whose root it may not be registered."""
+        below = f"{caller}.{type(module).__name__}"
+        return self.known(module) or (self._keep(module, below) if caller else self.root(module))
 
     def root(self, module: Module) -> str:
         """Name a module that is called by the program itself, and all modules in it that have no name yet.
@@ -78,10 +78,12 @@ class Names:
         key, hooks = id(module), id(_own_hooks(module))
 
         def forget(_: weakref.ref[Module]) -> None:
-            self._names.pop(key, None)
+            for kept in (self.by_id, self._references):
+                kept.pop(key, None)
             self._by_hooks.pop(hooks, None)
 
-        self._names[key] = self._by_hooks[hooks] = (weakref.ref(module, forget), name)
+        reference = weakref.ref(module, forget)
+        self.by_id[key], self._references[key], self._by_hooks[hooks] = name, reference, (reference, name)
         return name
 
     def _free(self, name: str, *, is_numbered: bool) -> str:
