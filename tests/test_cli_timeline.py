@@ -7,7 +7,7 @@ import pytest
 from builders import AMP, FIXTURES, TraceBuilder
 from commands import Golden, Run
 
-from tcprof.frames import CLOCKS, LEDGER, STEPS, TIMELINE
+from tcprof.frames import CLOCKS, GAP_SUMS, GAPS, LEDGER, STEPS, TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -24,6 +24,28 @@ def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
     for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("steps", STEPS), ("clocks", CLOCKS)):
         assert document[name]
         assert all(list(row) == schema.names for row in document[name])
+
+
+def test_gaps_are_listed_by_cause_and_by_length(run: Run) -> None:
+    done = run("timeline", FIXTURES / "llama.sqlite", "--gaps", "--limit", "3")
+    assert (done.status, max(map(len, done.out.splitlines())) <= 80) == (0, True)
+    causes = re.findall(r"^(launch-bound|CPU work|data loading|synchronization) ", done.out, re.MULTILINE)
+    assert causes == ["launch-bound", "CPU work", "data loading", "synchronization"]
+    lengths = re.findall(r"^\d+ +([\d.]+) ms", done.out.partition("Longest gaps")[2], re.MULTILINE)
+    assert lengths == sorted(lengths, reverse=True)
+    document = json.loads(run("timeline", FIXTURES / "llama.sqlite", "--gaps", "--format", "json").out)
+    assert document["kind"] == "gaps"
+    for name, schema in (("rows", GAPS), ("gap_sums", GAP_SUMS)):
+        assert all(list(row) == schema.names for row in document[name])
+    (step,) = document["step_summary"]
+    assert sum(row["saving_ns"] for row in document["gap_sums"]) == pytest.approx(step["idle_ns"] / step["step_count"])
+
+
+def test_gaps_of_a_range(run: Run) -> None:
+    done = run("timeline", AMP, "--gaps", "--filter", "optimizer", "--format", "csv")
+    paths = [line.split(",")[7] for line in done.out.splitlines()[1:]]
+    assert paths
+    assert all("optimizer" in path for path in paths)
 
 
 def test_unknown_range_is_refused(run: Run) -> None:

@@ -179,6 +179,9 @@ def timeline(
             ),
         ),
     ] = None,
+    gaps: Annotated[
+        bool, typer.Option("--gaps", help="Show the GPU's idle time by cause and range, then its longest gaps.")
+    ] = False,
 ) -> None:
     """Show where every nanosecond of the GPU's time went.
 
@@ -189,5 +192,12 @@ def timeline(
     from tcprof.views.recording.time import view_timeline
 
     report = asked.read(step=step)
+    if gaps:
+        from tcprof.analysis.gaps import Gaps
+        from tcprof.views.recording.gaps import view_gaps
+
+        chosen = Gaps(*(select_rows(rows, asked.gpu, asked.pattern, None) for rows in (report.gaps, report.gap_sums)))
+        asked.show(view_gaps(report.analysis, report.findings, chosen, asked.most, asked.notes))
+        return
     rows, gpu = asked.select(report.timeline), asked.gpu
     asked.show(view_timeline(report.analysis, report.findings, rows, gpu, asked.most, asked.folds, asked.notes))
