@@ -174,6 +174,21 @@ def test_the_process_with_most_kernel_time_has_the_steps(tmp_path):
     assert analysis.instances["kernel_count"].tolist() == [len(KINDS)] * 6
 
 
+@pytest.mark.parametrize(
+    ("passes", "name", "count"), [(1, "layer_{}", 0), (1, "block_{}_forward", 0), (6, "layer_{}", 6), (6, "layer", 6)]
+)
+def test_layers_are_no_steps(passes, name, count, tmp_path):
+    trace, start = TraceBuilder().gpu(), 0
+    for _ in range(passes):
+        start = steps(trace, 1, start, ("embed", "copy in"))
+        for layer in range(8):
+            first, start = start, steps(trace, 1, start, ("gemm", "gelu", "gemm"))
+            trace.range(name.format(layer), first - 1, start - 1).range("mlp", first, start - 2)
+        start = steps(trace, 1, start, ("loss", "adam"))
+    found = read(trace, tmp_path).steps
+    assert found["path"].tolist() == [KERNEL_ORDER] * count
+
+
 def test_a_step_begins_with_the_copy_of_its_batch(tmp_path):
     trace, start = TraceBuilder().gpu(), 0
     trace.kernel("loss", 0, 10, launched=-900).kernel("adam", 20, 30, launched=-800)

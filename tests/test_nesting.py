@@ -132,6 +132,22 @@ def test_names_that_differ_in_numbers_are_one_where_they_are_too_many(form: str)
     assert found.ranges["name"].nunique() == COUNT + 1  # each range keeps its own
 
 
+@pytest.mark.parametrize(
+    ("form", "count", "name"),
+    [
+        ("iteration{}", 9, "iteration"),
+        ("train_step: {}", 9, "train_step"),
+        ("Iter #{}", 9, "Iter"),
+        ("step {}", 3, None),
+    ],
+)
+def test_steps_that_are_called_by_their_numbers_are_one_path(form: str, count: int, name: str | None) -> None:
+    """Few may be stages, which have numbers, too; and so have batches by their sizes, and layers."""
+    names = [form.format(number) for number in range(count)]
+    found = hierarchy([*names, "batch 8", "batch 16", "layer_0", "layer_1"])
+    assert found.paths["name"].tolist()[1:-4] == ([name] if name else names)
+
+
 def word(number: int) -> str:
     return "".join(chr(ord("g") + int(digit)) for digit in str(number))
 

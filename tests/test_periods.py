@@ -109,3 +109,9 @@ def test_a_mark_tells_where_a_repetition_begins():
 
 def test_an_unfinished_last_repetition_is_left_out():
     assert find(STEP * 6 + STEP[:40]) == multiples(len(STEP), 6)
+
+
+def test_of_two_loops_of_which_neither_covers_half_both_are_one_step():
+    """Four times 32 steps of a rollout and 8 of an update."""
+    cycle = [1, 2, 3, 4] * 32 + [5, 6, 7, 8, 9, 6, 7, 8] * 8
+    assert find(cycle * 4, ([1] * 128 + [2.2] * 64) * 4, whole=range(3, 1000, 4)) == multiples(len(cycle), 4)

@@ -25,10 +25,11 @@ TUNE = {**TRAIN, **{f"gemm candidate {number}": (2_000, 64) for number in range(
 GENERATE = ([PREFILL] + [DECODE] * 9) * 3
 
 
-def loop(steps, trace=None, slow=(), name="step", calls=None, gap=100):
+def loop(steps, trace=None, slow=(), name="step", calls=None, waits=None, gap=100):
     """Ranges of one name, each with the kernels given, one after the other; those of some numbers take longer.
 
-    ``calls`` has the name of the API call that each of some steps makes in a gap of 20 µs amid its kernels.
+    ``calls`` has the name of the API call that each of some steps makes in a gap amid its kernels; ``waits`` how long
+    that is, where it is not 20 µs.
     """
     trace, start = trace or TraceBuilder().gpu(), 0
     for number, kernels in enumerate(steps):
@@ -40,7 +41,7 @@ def loop(steps, trace=None, slow=(), name="step", calls=None, gap=100):
             if number in (calls or {}) and kernel == next(iter(kernels)):
                 if calls[number]:
                     trace.launch(start + 100, 10_000 + number, returned=start + 300, name=calls[number])
-                start += 20_000
+                start += (waits or {}).get(number, 20_000)
         trace.range(name, first, start)
         start += gap
     return trace
@@ -227,8 +228,11 @@ def test_slow_steps_that_recur_have_a_price(call, steps, advises, read):
         )
 
 
-def test_allocations_that_usual_steps_make_are_no_cause(read):
-    assert not (read(loop([TRAIN] * 12, calls=dict.fromkeys(range(12), "cudaMalloc"))).steps["slow"] != "").any()
+def test_allocations_that_usual_steps_make_are_a_cause_only_where_they_take_longer(read):
+    calls = dict.fromkeys(range(12), "cudaMalloc")
+    assert not (read(loop([TRAIN] * 12, calls=calls)).steps["slow"] != "").any()
+    steps = read(loop([TRAIN] * 12, calls=calls, waits={5: 40_000, 9: 30_000})).steps
+    assert steps.index[steps["slow"] == "allocates memory"].tolist() == [5, 9]
 
 
 def test_a_wait_of_each_fourth_step_is_usual(read):
@@ -291,6 +295,20 @@ def test_warm_up_is_found_in_each_role(read):
     assert analysis.steps.index[analysis.steps["warm_up"]].tolist() == [0, 10]
     assert analysis.kinds["warm_up_count"].tolist() == [1, 1]
     assert read(loop(order, slow=(0, 10)), warm_up="all").kinds["warm_up_count"].tolist() == [0, 0]
+
+
+def test_long_first_steps_do_not_make_a_role_the_first(read):
+    """Three eager steps, whose first work on the GPU takes long, before a graph is replayed and tested by turns."""
+    trace, start = TraceBuilder().gpu(), 0
+    for model in ["S"] * 4 + ["m"] * 20:
+        length = 200_000 if model == "S" and start < 500_000 else 2_000
+        name = "step" if model == "S" else f"inference {model}"
+        trace.range(name, start, start + length, domain=DOMAIN, start_end=True)
+        trace.kernel("gemm", start + 20, start + 900, launched=start + 10)
+        trace.kernel("gemm", start + length - 900, start + length - 50, launched=start + 20)
+        start += length + 10
+    kinds = read(trace).kinds
+    assert kinds[["name", "step_count"]].iloc[0].tolist() == ["inference m", 20]
 
 
 def test_each_gpu_has_its_own_first_role(read):

@@ -29,7 +29,13 @@ from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.called_models import join_called_models
 from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
-from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, hold_most, set_outside_steps
+from tcprof.analysis.steps.marked_steps import (
+    are_layers,
+    find_iterating_paths,
+    find_left_out,
+    hold_most,
+    set_outside_steps,
+)
 from tcprof.analysis.steps.role_figures import summarize_kinds
 from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
@@ -235,7 +241,7 @@ def _place(
     chosen = [] if step else find_iterating_paths(instances, hierarchy.paths, activities)
     is_known = chosen and hold_most(chosen, instances, hierarchy.paths, activities)
     ordered = None if is_known else find_detected_steps(recorded.api_calls, activities, recorded.waits)
-    if ordered is None:
+    if ordered is None or are_layers(len(ordered.ranges), instances, hierarchy.paths):
         return recorded, instances, work, step or chosen
     wider, attribution = add_to_ranges(ordered, hierarchy, attribution)
     instances, work = list_instances(wider, attribution, activities, gpus)

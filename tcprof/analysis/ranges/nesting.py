@@ -26,6 +26,8 @@ MOST_PATHS = 10_000  # with names of their own: tables, comparisons and pages ta
 OTHER = "(other names)"
 _OF_TCPROF = (DOMAIN, OPS_DOMAIN)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\b(?=[a-fA-F-]*\d)[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|\d+")
+_NUMBERED_STEP = re.compile(r"((?:.*[\W_])?(?:step|iter|iteration))[\W_]*\d+", re.IGNORECASE)
+_FEWEST_NUMBERS = 5  # in the names of steps: fewer may be stages, which have numbers, too
 
 
 class Nesting:
@@ -148,11 +150,13 @@ def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane:
 def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame, int]:
     """Name paths: the path of each range, as a row of the paths in tree order; these; and their number by all names.
 
-    A program that names each request differently has as many paths as ranges. Beyond ``MOST_PATHS``, names that differ
-    only in numbers share a path; if that is not enough, those that last longest stay, and the others are ``OTHER``.
+    Steps are named without their number, such as iteration of iteration12. A program that names each request
+    differently has as many paths as ranges. Beyond ``MOST_PATHS``, names that differ only in numbers share a path; if
+    that is not enough, those that last longest stay, and the others are ``OTHER``.
     Names of modules and ops stay.
     """
-    names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
+    codes, texts = _name_steps(ranges["name"].cat.categories.to_numpy(object))
+    names = codes[ranges["name"].cat.codes.to_numpy(np.int64)]
     path_id, rows = _number_paths(ranges, names, parent, levels)
     count = len(rows)
     if count > MOST_PATHS:
@@ -167,6 +171,16 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
     number[tree] = np.arange(len(rows))
     paths = _paths_frame(rows.iloc[tree], texts, ranges["domain"].cat.categories, number)
     return number[path_id] if len(rows) else path_id, paths, count
+
+
+def _name_steps(texts: Texts) -> tuple[Ints, Texts]:
+    """Name what texts stand for, each as a row of these names: steps that are called by their numbers are one."""
+    matches = [_NUMBERED_STEP.fullmatch(text) for text in texts]
+    names = np.array([match[1] if match else text for match, text in zip(matches, texts, strict=True)], dtype=object)
+    codes, _ = pd.factorize(names)
+    are_few = np.bincount(codes)[codes] < _FEWEST_NUMBERS
+    rows, unique = pd.factorize(np.where(are_few, texts, names))
+    return rows, unique
 
 
 def _number_paths(

@@ -21,6 +21,7 @@ FEWEST = 5  # instances of a path that iterates; and instances that show what is
 _FEWEST_NAMED = 3  # instances, where the name says that they are steps
 _OTHER_STEP = re.compile(r"eval|valid|test|infer|predict|generat|rollout|sampl", re.IGNORECASE)
 _STEP = re.compile(r"(?:.*[\W_])?(?:Profiler)?(?:step|iter|iteration)", re.IGNORECASE)
+_LAYER = re.compile(r".*(?:layer|block)(?:[\W_]*\d.*)?", re.IGNORECASE)  # what lies in one is a part of a step, too
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 _LEAST_OF_MAIN = 0.02  # of the kernel time of what iterates most, that others have which take turns with it
@@ -143,7 +144,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     are_lost = compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities)
     candidates = set(default or named or ([] if are_lost else compiled))
     depths = paths["depth"].to_numpy()
-    outermost = spent[sorted(candidates - set(_find_inner_kin(kin, depths, candidates)))]
+    layers = set(name.index[name.str.fullmatch(_LAYER)])
+    outermost = spent[sorted(candidates - layers - _find_inner_kin(kin, depths, candidates | layers))]
     if outermost.empty:
         return []
     main = outermost.idxmax()
@@ -165,6 +167,12 @@ def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, act
     chosen = chosen[chosen.duplicated("gpu", keep="last")]
     share = _shares(chosen, np.zeros(len(chosen), dtype=np.int64), 1, activities)[1]
     return bool(chosen.empty or (paths["domain"].iloc[rows] != DOMAIN).any() or share[0] >= LEAST_SHARE)
+
+
+def are_layers(count: int, instances: pd.DataFrame, paths: pd.DataFrame) -> bool:
+    """Tell whether so many detected steps are layers, which have ranges of their own: there are no more of these."""
+    layers = instances["path_id"][instances["kernel_ns"] > 0].map(paths["depth"][paths["name"].str.fullmatch(_LAYER)])
+    return bool(0 < (layers == layers.min()).sum() <= count)
 
 
 def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:

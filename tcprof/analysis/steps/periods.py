@@ -7,6 +7,7 @@ outer loop repeats what comes between. But for sorting, the time taken is linear
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -65,32 +66,24 @@ class _Period:
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
     """Find first element and end of each repetition of the longest period that explains more than any shorter one.
 
-    None where fewer than three hold most of the weight.
+    The one that covers most, where that one does not hold most of the weight: a program may have two loops. None where
+    fewer than three do.
     """
     none = np.empty(0, dtype=np.int64)
     if len(sequence.elements) < FEWEST_PERIODS or not sequence.weight.sum() > 0:
         return none, none
-    period = _choose(sequence)
-    if period is None:
+    periods = [one for one in _list_periods(sequence) if one.cover >= LEAST_COVER and _is_mixed(sequence, one)]
+    if not periods:
         return none, none
-    count = len(sequence.elements)
-    candidates = [_cut(start, period.length, count) for start in _list_begins(sequence, period)]
-    start, end = max(candidates, key=lambda part: len(part[0]))  # the first of those with as many
+    chosen = reduce(lambda short, long: long if _explains_more(sequence, short, long) else short, periods)
     total = np.append(0, np.cumsum(sequence.weight))
-    least = LEAST_COVER if len(start) >= _MANY else _COVER_OF_FEW
-    if len(start) < FEWEST_PERIODS or (total[end] - total[start]).sum() < least * total[-1]:
-        return none, none
-    return start, end
-
-
-def _choose(sequence: Sequence) -> _Period | None:
-    chosen: _Period | None = None
-    for period in _list_periods(sequence):
-        if period.cover < LEAST_COVER or not _is_mixed(sequence, period):
-            continue
-        if chosen is None or _explains_more(sequence, chosen, period):
-            chosen = period
-    return chosen
+    for period in (chosen, max(periods, key=lambda one: one.cover)):
+        candidates = [_cut(start, period.length, len(sequence.elements)) for start in _list_begins(sequence, period)]
+        start, end = max(candidates, key=lambda part: len(part[0]))  # the first of those with as many
+        least = LEAST_COVER if len(start) >= _MANY else _COVER_OF_FEW
+        if len(start) >= FEWEST_PERIODS and (total[end] - total[start]).sum() >= least * total[-1]:
+            return start, end
+    return none, none
 
 
 def _is_mixed(sequence: Sequence, period: _Period) -> bool:

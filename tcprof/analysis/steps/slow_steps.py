@@ -45,7 +45,7 @@ def find_slow_steps(
         rows = rows[is_judged[rows]]
         if len(rows) < _FEWEST:
             continue
-        by_cause = {name: _exceed(ns[rows], count[rows]) for name, (ns, count) in gaps.items()}
+        by_cause = {name: np.maximum(ns[rows] - np.median(ns[rows]), 0) for name, ns in gaps.items()}
         by_cause[TRIES] = _time_trials(contents, rows)
         length, work_ns = lengths[rows], busy_ns[rows] - by_cause[TRIES]
         idle_ns = length - work_ns
@@ -60,33 +60,23 @@ def find_slow_steps(
     return causes
 
 
-def _list_gaps(busy: StepFunction, begin: Ints, lengths: Floats, calls: pd.DataFrame) -> dict[str, tuple[Floats, Ints]]:
-    """Sum by cause, for each step, the gaps of the GPU in which such calls are made, and count these calls."""
+def _list_gaps(busy: StepFunction, begin: Ints, lengths: Floats, calls: pd.DataFrame) -> dict[str, Floats]:
+    """Sum by cause, for each step, the gaps of the GPU in which such calls are made."""
     gap_start, gap_end = busy.end[:-1], busy.start[1:]
     order = np.argsort(begin, kind="stable")
-    sums_of_cause = {}
+    end = begin + np.nan_to_num(lengths)
+    sums_of_cause: dict[str, Floats] = {}
     for cause, pattern in _CALLS:
         chosen = np.array([bool(pattern.match(str(name))) for name in calls["name"].cat.categories], dtype=bool)
         rows = calls[np.append(chosen, False)[calls["name"].cat.codes]]
-        start, end = (rows[name].to_numpy() for name in ("start_ns", "end_ns"))
-        index = np.searchsorted(gap_start, end) - 1
-        in_gap = index[(index >= 0) & (np.append(gap_end, 0)[index] > start)]
-        gap = np.unique(in_gap)
-        ns, count = np.zeros(len(begin)), np.zeros(len(begin), dtype=np.int64)
-        for times, sums, values in (
-            (gap_start[gap], ns, (gap_end - gap_start)[gap]),
-            (start, count, np.ones(len(start), dtype=np.int64)),
-        ):
-            row = np.append(-1, order)[np.searchsorted(begin[order], times, side="right")]
-            inside = (row >= 0) & (times < (begin + np.nan_to_num(lengths))[row])
-            np.add.at(sums, row[inside], values[inside])
-        sums_of_cause[cause] = ns, count
+        index = np.searchsorted(gap_start, rows["end_ns"]) - 1
+        is_inside = (index >= 0) & (np.append(gap_end, 0)[index] > rows["start_ns"])
+        gap = np.unique(index[is_inside])
+        row = np.append(-1, order)[np.searchsorted(begin[order], gap_start[gap], side="right")]
+        is_inside = (row >= 0) & (gap_start[gap] < end[row])
+        length = (gap_end - gap_start)[gap[is_inside]]
+        sums_of_cause[cause] = np.bincount(row[is_inside], length, len(begin)).astype(np.float64)
     return sums_of_cause
-
-
-def _exceed(gap_ns: Floats, count: Ints) -> Floats:
-    """Keep the gaps of steps that make more such calls than usual."""
-    return np.where(count > np.median(count), gap_ns, 0.0)
 
 
 def _time_trials(contents: StepContents, rows: Ints) -> Floats:
