@@ -137,12 +137,12 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     repeated = count.index[enough & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
     most = min(LEAST_SHARE, max(share[programs], default=0.0))
-    default = [number for number in programs if not domain[number] and share[number] >= most]
-    named = [number for number in programs if domain[number] and share[number] >= most]
+    programs = [number for number in programs if share[number] >= most]
+    default = [number for number in programs if not domain[number]]
     is_compiled = name.str.startswith(MODULE)
     compiled = [number for number in repeated if is_compiled[number]]
     are_lost = compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities)
-    candidates = set(default or named or ([] if are_lost else compiled))
+    candidates = set(default or programs or ([] if are_lost else compiled))
     depths = paths["depth"].to_numpy()
     layers = set(name.index[name.str.fullmatch(_LAYER)])
     outermost = spent[sorted(candidates - layers - _find_inner_kin(kin, depths, candidates | layers))]
