@@ -126,39 +126,49 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     if instances.empty:
         return []
     kin = paths.groupby(["domain", "name", "depth"], sort=False).ngroup().to_numpy()
-    domain = paths["domain"].groupby(kin).first()
-    of_kin = pd.Series(kin[instances["path_id"].to_numpy()], index=instances.index)
-    count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
-    spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
-    between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
-    name = paths["name"].groupby(kin).first()
-    is_annotated = (domain == DOMAIN) & ((name == STEP) | name.str.startswith(f"{INFERENCE} "))
-    enough = count >= np.where(is_annotated | name.str.fullmatch(_STEP), _FEWEST_NAMED, FEWEST)[count.index]
-    repeated = count.index[enough & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
-    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
-    most = min(LEAST_SHARE, max(share[programs], default=0.0))
-    programs = [number for number in programs if share[number] >= most]
-    default = [number for number in programs if not domain[number]]
-    is_compiled = name.str.startswith(MODULE)
-    compiled = [number for number in repeated if is_compiled[number]]
-    are_lost = compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities)
-    candidates = set(default or programs or ([] if are_lost else compiled))
-    depths = paths["depth"].to_numpy()
-    layers = set(name.index[name.str.fullmatch(_LAYER)])
-    outermost = spent[sorted(candidates - layers - _find_inner_kin(kin, depths, candidates | layers))]
+    of_kin, groups = _summarize_kin(kin, instances, paths, activities)
+    depth, layers = paths["depth"].to_numpy(), {*groups.index[groups["name"].str.fullmatch(_LAYER)]}
+    is_step = groups["name"].str.fullmatch(_STEP) | groups["is_annotated"]
+    is_enough = groups["count"] >= np.where(is_step, _FEWEST_NAMED, FEWEST)
+    repeated = groups[is_enough & (groups["spent_ns"] > 0) & (groups["between"] >= LEAST_SHARE)]
+    of_program = repeated[~repeated["domain"].str.fullmatch(_LIBRARY) & (repeated["name"] != OTHER)]
+    of_program = of_program[of_program["share"] >= min(LEAST_SHARE, of_program["share"].max())]
+    compiled = repeated[repeated["name"].str.startswith(MODULE)]
+    is_xla = groups["name"].str.startswith(MODULE) | (groups["name"] == COMPILATION)
+    if len(compiled) and _are_lost(instances[is_xla.loc[of_kin].to_numpy()], activities):
+        compiled = compiled[:0]
+    default = of_program[of_program["domain"] == ""]
+    candidates = next((one for one in (default, of_program, compiled) if len(one)), compiled)
+    inner = _find_inner_kin(kin, depth, {*candidates.index} | layers)
+    outermost = candidates["spent_ns"].drop([*{*candidates.index} & (inner | layers)])
     if outermost.empty:
         return []
-    main = outermost.idxmax()
-    beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHER]
-    steps = {number for number in beside if _is_other_step(domain[number], str(name[number]))}
-    if domain[main] == DOMAIN:
-        beside = sorted(steps)
-    turns = [] if main in compiled else _find_turns(instances, of_kin, main, beside, steps, kin, depths)
+    main = int(outermost.idxmax())
+    turns = [] if main in compiled.index else _find_turns(instances.assign(kin=of_kin), groups, main, kin, depth)
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
 
 
+def _summarize_kin(
+    kin: Ints, instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame
+) -> tuple[Ints, pd.DataFrame]:
+    """Find the group of namesakes of each instance; and the name, number and time of each group."""
+    groups = paths[["domain", "name"]].groupby(kin).first().astype(str)
+    of_kin = kin[instances["path_id"].to_numpy()]
+    spent_ns = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0)
+    between, share = _shares(instances, of_kin, len(groups), activities)
+    frame = groups.assign(
+        count=instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max().reindex(groups.index, fill_value=0),
+        spent_ns=np.bincount(of_kin, spent_ns, len(groups)),
+        kernel_ns=np.bincount(of_kin, instances["kernel_ns"], len(groups)),
+        between=between,
+        share=share,
+        is_annotated=(groups["domain"] == DOMAIN) & groups["name"].str.fullmatch(f"{STEP}|{INFERENCE} .*"),
+    )
+    return of_kin, frame
+
+
 def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
-    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own.
+    """Tell whether the chosen paths hold most of what the GPU does, or are the program's of_program.
 
     The annotation does not see steps that a program replays as a CUDA graph: it has those before the capture alone, the
     last of which stays open until the program ends.
@@ -187,36 +197,23 @@ def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
     return bool(busy.integral(inside.start, inside.end).sum() < _MOSTLY_RANGED * since)
 
 
-def _is_other_step(domain: str, name: str) -> bool:
-    """Tell whether a range is a step by its name, although there is one between every two of another name."""
-    return name == STEP or name.startswith(f"{INFERENCE} ") if domain == DOMAIN else bool(_OTHER_STEP.search(name))
-
-
-def _find_turns(
-    instances: pd.DataFrame,
-    of_kin: "pd.Series[int]",
-    main: int,
-    beside: list[int],
-    steps: set[int],
-    kin: Ints,
-    depth: Ints,
-) -> list[int]:
+def _find_turns(instances: pd.DataFrame, groups: pd.DataFrame, main: int, kin: Ints, depth: Ints) -> list[int]:
     """Find paths outside of the steps that take turns with the main path, such as an evaluation.
 
     They hold some of the kernels, and unless they are called steps, none of theirs lies between most of the main path's
     instances.
     """
-    kernel_ns = instances["kernel_ns"].groupby(of_kin).sum()
-    large = {number for number in beside if number != main and kernel_ns[number] >= _LEAST_OF_MAIN * kernel_ns[main]}
-    large -= _find_inner_kin(kin, depth, {main})
-    large = {number for number in large if main not in _find_inner_kin(kin, depth, {number})}
-    outermost = sorted(large - _find_inner_kin(kin, depth, large))
-    ordered = instances.assign(kin=of_kin).sort_values(["gpu", "host_start_ns"], kind="stable")
+    is_ours = groups["domain"] == DOMAIN
+    is_step = groups["is_annotated"] | (~is_ours & groups["name"].str.contains(_OTHER_STEP))
+    is_large = (groups["kernel_ns"] >= _LEAST_OF_MAIN * groups["kernel_ns"][main]) & (groups["count"] > 1)
+    is_beside = (groups["domain"] == groups["domain"][main]) & (groups["name"] != OTHER) & (is_step | ~is_ours)
+    beside = {*groups.index[is_large & is_beside]} - {main} - _find_inner_kin(kin, depth, {main})
+    beside = {number for number in beside if main not in _find_inner_kin(kin, depth, {number})}
+    ordered = instances.sort_values(["gpu", "host_start_ns"], kind="stable")["kin"]
     turns = []
-    for number in outermost:
-        pair = ordered["kin"][ordered["kin"].isin([main, number])].to_numpy()
-        follows = pair[1:][pair[:-1] == main] == main
-        if number in steps or follows.mean() >= LEAST_SHARE:
+    for number in sorted(beside - _find_inner_kin(kin, depth, beside)):
+        pair = ordered[ordered.isin([main, number])].to_numpy()
+        if is_step[number] or (pair[1:][pair[:-1] == main] == main).mean() >= LEAST_SHARE:
             turns.append(number)
     return turns
 
