@@ -168,7 +168,7 @@ def _summarize_kin(
 
 
 def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
-    """Tell whether the chosen paths hold most of what the GPU does, or are the program's of_program.
+    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own.
 
     The annotation does not see steps that a program replays as a CUDA graph: it has those before the capture alone, the
     last of which stays open until the program ends.
