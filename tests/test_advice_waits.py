@@ -138,6 +138,17 @@ def test_a_copy_from_pageable_memory_is_one_finding(tmp_path: Path) -> None:
     assert 120 * US < advice["pageable-copies"].gain.likely_ns < 230 * US
 
 
+def test_copies_whose_calls_were_not_recorded_are_advised_on_without_these(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(30):
+        at = number * MS
+        for place, name in enumerate(("embed", "gemm", "softmax", "adam")):
+            builder.kernel(name, at + 100 * place * US, at + (90 + 100 * place) * US)
+        builder.copy("host to device", at + 400 * US, at + 900 * US, bytes=10**7, srcKind=0, dstKind=2)
+    _, advice = read(builder, tmp_path)
+    assert advice["pageable-copies"].gain.likely_ns < 520 * US
+
+
 def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path: Path) -> None:
     """Small copies are not to be told by their timing; nor is what is copied before the steps what these do."""
     builder = copying("host to device", srcKind=1, dstKind=2)

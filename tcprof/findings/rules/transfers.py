@@ -80,10 +80,11 @@ def _time_calls(step: Step, copies: pd.DataFrame) -> float:
     """CPU time of a step in the calls that start copies, without what is a wait already."""
     calls = step.analysis.api_calls
     launch = launches_of(calls, copies)
-    start, returned = (calls[name].to_numpy(np.float64)[launch] for name in ("start_ns", "returned_ns"))
-    begun = np.minimum(copies["start_ns"].to_numpy(), returned)
+    is_known = launch >= 0
+    start, returned = (calls[name].to_numpy(np.float64)[launch[is_known]] for name in ("start_ns", "returned_ns"))
+    begun = np.minimum(copies["start_ns"].to_numpy()[is_known], returned)
     work = returned - np.where(begun - start >= BLOCKED_NS, begun, start)
-    return float(np.nansum(np.where(launch >= 0, work, 0.0).clip(0))) / step.count
+    return float(np.nansum(work.clip(0))) / step.count
 
 
 def _advise_copies(step: Step, name: str, text: tuple[str, str, str], copies: pd.DataFrame, option: Option) -> Advice:
