@@ -173,7 +173,9 @@ def format_hz(value: float) -> str:
     """Write a frequency: "20 kHz", "1.98 GHz"."""
     scale, prefix = next((pair for pair in _SI if abs(_rounded(value)) >= pair[0]), (1.0, ""))
     text = _digits(value / scale)
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {prefix}Hz"
+    if "." in text and prefix != "G":  # clocks are compared, and keep their digits
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} {prefix}Hz"
 
 
 @_if_known

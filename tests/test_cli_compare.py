@@ -55,14 +55,14 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
         assert len(run("compare", *args, "--all").out.splitlines()) > 2 * 40
 
 
-def test_warnings_stand_before_the_figures_in_every_format(run: Run) -> None:
+def test_warnings_follow_the_verdict_and_precede_the_figures(run: Run) -> None:
     outputs = {
         name: run("compare", EAGER, COMPILED, "--fail-if", "step_time > +5%", "--format", name)
         for name in ("text", "markdown", "json", "junit")
     }
     assert not any(done.err for done in outputs.values())
     text = " ".join(outputs["text"].out.split())
-    assert re.match(r"warning: .*1\.87 GHz → 1\.8 GHz.*warning: .*transformer_compiled .*0\.79", text)
+    assert re.match(r"transformer_compiled takes 0\.79.*warning: .*1\.87 GHz → 1\.80 GHz.*warning: .* Step ", text)
     verdict, gate, first, *_ = outputs["markdown"].out.split("\n\n")
     assert (verdict[:25], gate[:13], first[:9]) == ("**transformer\\_compiled t", "**Gate passed", "warning: ")
     tables = outputs["markdown"].out.split("\n| ")[2:]
@@ -231,7 +231,7 @@ def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
         ([FP32, AMP, "-o", FP32], 3, "is the input"),
         ([FP32, AMP, "--open"], 2, "-o"),
         ([FP32, AMP, "--fail-if", "time[nothing] > +5%"], 2, "'nothing'"),
-        ([FP32, idle], 3, "no work on a GPU"),
+        ([FP32, idle], 3, "has no GPU work"),
     ):
         done = run("compare", *args)
         assert done.status == status

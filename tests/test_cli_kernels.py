@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import AMP, TraceBuilder
+from builders import AMP, FIXTURES, TraceBuilder
 from commands import FIRST_KEYS, Golden, Outcome, Run
 
 import tcprof
@@ -170,3 +170,11 @@ def test_ncu_counts_launches_of_a_process(run: Run, tmp_path: Path) -> None:
     builder = gemms()
     builder.kernel("void gemm<3>(int)", 700_050, 790_000, launched=700_010, process=7)
     assert "--kernel-name gemm --launch-count" in run("kernels", builder.write(tmp_path), "--ncu", "<3>").out
+
+
+def test_kernels_without_tensor_cores(run: Run) -> None:
+    path = FIXTURES / "llama.sqlite"
+    listed = json.loads(run("kernels", path, "--without-tensor-cores", "--format", "json").out)["rows"]
+    every = json.loads(run("kernels", path, "--format", "json").out)["rows"]
+    assert listed == [row for row in every if not row["tensor_kernel"]]
+    assert f"{len(listed)} of {len(every)} kernels" in run("kernels", path, "--without-tensor-cores").out

@@ -56,8 +56,7 @@ def test_it_is_over_steps_whatever_the_windows_of_ranges():
 def test_nothing_is_known_of_nothing():
     (summary,) = summarize(make_empty())
     assert summary.headline == (
-        "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active, and no "
-        "work of a GPU.",
+        "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active, and no GPU work.",
     )
 
 

@@ -32,7 +32,7 @@ def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) 
     assert (report.kernels["fit"] == "pooled").any()
     for rows, by_path in ((report.kernels, False), (report.kernels_by_path, True)):
         (table,) = list_kernels(report.analysis, rows, by_path)
-        place = [heading.title for heading in table.headings].index("Tensor kernel? (counter/name)")
+        place = [heading.title for heading in table.headings].index("Tensor Cores?")
         marks = [row.cells[place].text for row in table.rows if row.cells]
         assert sum(mark.endswith("pooled") for mark in marks) == (rows["fit"] == "pooled").sum() > 0
     changes = list_kernel_changes(tcprof.compare(report, report).comparison, 0)

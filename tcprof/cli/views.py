@@ -111,6 +111,10 @@ def kernels(
         Literal["kernel", "path"],
         typer.Option("--by", help="One row per kernel and launch geometry, or one per path as well."),
     ] = "kernel",
+    without_tensor_cores: Annotated[
+        bool,
+        typer.Option("--without-tensor-cores", help="Only kernels that do not use the Tensor Cores, with their sum."),
+    ] = False,
 ) -> None:
     """Show Tensor Active of every kernel.
 
@@ -129,7 +133,10 @@ def kernels(
         return
     by_path = by == "path"
     rows = asked.select(report.kernels_by_path if by_path else report.kernels, "name")
-    asked.show(view_kernels(report.analysis, report.findings, rows, by_path, asked.most, asked.notes))
+    document = view_kernels(
+        report.analysis, report.findings, rows, by_path, asked.most, asked.notes, without_tensor_cores
+    )
+    asked.show(document)
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")

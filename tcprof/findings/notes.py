@@ -6,6 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.folding import FOLDED_KERNELS, MOST_KERNELS
+from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
@@ -259,18 +260,37 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
 
 def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
     """MFU and HFU of each GPU where they are known: of the steps, where nothing iterates of the capture."""
-    said, column = [], RANGES["hfu_pct"]
     over = f"{WINDOW_NAMES[analysis.window]} of {name_steps(analysis) or 'the whole capture'}"
+    peak, several = name_peak(analysis), analysis.ranges["gpu"].nunique() > 1
+    return tuple(
+        f"{f'GPU {gpu}: ' * several}MFU is {useful}, HFU {executed}: shares of {peak}, over the {over}."
+        for gpu, (useful, executed) in _measure_utilization(analysis).items()
+    )
+
+
+def _measure_utilization(analysis: Analysis) -> dict[int, tuple[str, str]]:
+    known, column = {}, RANGES["hfu_pct"]
     for gpu, of_gpu in analysis.ranges.groupby("gpu", sort=False):
         paths = counted_paths(analysis.steps[analysis.steps["gpu"] == gpu])
         rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
         if len(rows) == 1 and not pd.isna(rows[0]["mfu_pct"]):
             executed = column.format(rows[0]["hfu_pct"])
-            hardware = units.at_least(executed) if column.is_lower_bound(rows[0]) else executed
-            lead = f"GPU {gpu}: " if analysis.ranges["gpu"].nunique() > 1 else ""
-            share, peak = units.format_pct(rows[0]["mfu_pct"]), name_peak(analysis)
-            said.append(f"{lead}MFU is {share}, HFU {hardware}: shares of {peak}, over the {over}.")
-    return tuple(said)
+            executed = units.at_least(executed) if column.is_lower_bound(rows[0]) else executed
+            known[int(str(gpu))] = units.format_pct(rows[0]["mfu_pct"]), executed
+    return known
+
+
+def say_utilization(analysis: Analysis, gpu: int) -> str:
+    """MFU and HFU of a GPU in a few words or, of a PyTorch program, why MFU is unknown; empty for any other."""
+    known = _measure_utilization(analysis)
+    if gpu in known:
+        return f"MFU {known[gpu][0]} · HFU {known[gpu][1]} (of {name_peak(analysis)})"
+    names = analysis.kernels["name"][analysis.kernels["gpu"] == gpu]
+    if not names.map(lambda name: parse_name(name).of_pytorch).any() or not analysis.recording.remedies.shapes:
+        return ""
+    if has_useful(analysis):
+        return "MFU unknown: for why, see --notes"
+    return f"MFU unknown: it needs the sizes of operands; record with {analysis.recording.remedies.shapes}"
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:

@@ -198,7 +198,7 @@ KERNELS = Schema(
             "Whether the counter and the name say that it uses the Tensor Cores: agrees (both do); name only; "
             "counter only (the tensor pipe is active, but no matrix instruction is known); no; or, without samples, "
             "unknown where the name does not tell.",
-            title="Tensor kernel? (counter/name)",
+            title="Tensor Cores?",
         ),
         Text(
             "precision",

@@ -15,7 +15,7 @@ from tcprof.findings.finding import Finding, Severity
 from tcprof.untrusted import one_line
 
 LONGER = 1.5  # times as long: then captures differ in what they hold
-CLOCK_PCT = 3.0  # a change of the program shifts its power draw, and with it the clock by less than that
+CLOCK_PCT = 3.0  # beyond the spread of each side: the change itself shifts power draw, and with it the clock
 LOADED_PCT = 50.0  # GR Active from which a sample's clock counts as one under load
 _MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
@@ -86,13 +86,15 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
         sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"
         yield _caution("different-gpus", sentence=sentence, consequence="Times cannot be compared.")
         return
-    clocks = [_clock_under_load(side) for side in sides]
+    by_side = [_measure_clocks(side) for side in sides]
+    clocks = [float(np.median(values)) for values in by_side]
     change = 100 * (clocks[1] / clocks[0] - 1)
-    if abs(change) > CLOCK_PCT:
+    spread = max(100 * (max(values) / min(values) - 1) for values in by_side)
+    if abs(change) > CLOCK_PCT + spread:
         base, new = map(units.format_hz, clocks)
         changed = units.format_pct(abs(change))
         sentence = f"GPU clocks under load differ by {changed} ({base} → {new}); kernel times are affected"
-        remedy = "Lock them (nvidia-smi --lock-gpu-clocks) or compare cycles."
+        remedy = "A higher power draw of one side may be the cause. Lock them (nvidia-smi --lock-gpu-clocks) to tell."
         yield _caution("different-clocks", sentence=sentence, remedy=remedy)
 
 
@@ -154,10 +156,10 @@ def _count_steps(sides: tuple[Side, Side]) -> list[int]:
     return [max(side.first.steps.groupby("gpu").size(), default=0) for side in sides]
 
 
-def _clock_under_load(side: Side) -> float:
-    """The median clock of the samples in which the GPU worked, in Hz; NaN where not recorded."""
+def _measure_clocks(side: Side) -> list[float]:
+    """The median clock of each recording's samples in which the GPU worked, in Hz; NaN where not recorded."""
     clocks = []
     for samples in (recording.samples for recording in side.recordings):
         loaded = (samples["gr_active_pct"] >= LOADED_PCT) | (samples["tensor_active_pct"] >= LOADED_PCT)
         clocks.append(samples.loc[loaded, "gpc_clock_hz"].median())
-    return float(np.median(clocks))
+    return clocks

@@ -1,6 +1,7 @@
 """Documents for the terminal; characters of untrusted names that a terminal acts upon are replaced."""
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tcprof.render.formats import Style, Writer
@@ -28,16 +29,21 @@ def write(document: Document, style: Style, file: Writer) -> None:
 
 
 def render(document: Document, style: Style) -> str:
-    """Render a document for a terminal: faults first, then what it says, a gate's outcome last."""
-    faults = [wrap(f"warning: {fault}", style) for fault in document.faults]
-    if style.color:
-        faults = [fault.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for fault in faults]
-    parts = ["\n".join(faults)] if faults else []
-    for part in document.shown_on(Medium.SCREEN):
-        parts += render_part(part, style)
+    """Render a document for a terminal: faults first, cautions after the verdict, a gate's outcome last."""
+    parts = [text for part in document.shown_on(Medium.SCREEN) for text in render_part(part, style)]
+    faults = [fault for fault in document.faults if fault not in document.cautions]
+    parts[1:1] = _render_warnings(document.cautions, style)
+    parts[:0] = _render_warnings(faults, style)
     if document.gate is not None:
         parts.append(render_gate(document.gate, style))
     return "\n\n".join(parts)
+
+
+def _render_warnings(sentences: Sequence[str], style: Style) -> list[str]:
+    lines = [wrap(f"warning: {sentence}", style) for sentence in sentences]
+    if style.color:
+        lines = [line.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for line in lines]
+    return ["\n".join(lines)] if lines else []
 
 
 def render_part(part: Part, style: Style) -> list[str]:

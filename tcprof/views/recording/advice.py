@@ -38,18 +38,15 @@ def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice]
     """
     notable, folded = split_notable(advice)
     base = describe_base(analysis)
+    names, rest = _name_all(analysis, notable)
     parts: tuple[Part, ...] = (
         head(analysis, findings),
         Notes(findings.headline),
-        Notes(describe_savings(analysis, notable)),
         *(
-            Section(
-                f"advice-{number}",
-                f"{number}. {_name(analysis, entry)}",
-                _detail(entry) if with_notes else _outline(entry),
-            )
-            for number, entry in enumerate(notable, 1)
+            Section(f"advice-{number}", name, _detail(entry) if with_notes else _outline(entry))
+            for number, (name, entry) in enumerate(zip(names, notable, strict=True), 1)
         ),
+        Notes(rest),
         Notes((*(line for line, _ in _fold(folded)), *list_notes(findings.remarks, base, with_notes).lines)),
     )
     data = {**document_data(analysis, findings, {}), "advice": [_plain(entry) for entry in advice]}
@@ -95,27 +92,42 @@ def _name(analysis: Analysis, advice: Advice) -> str:
 
 def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """Say what savings are relative to, with both step times where profiling changes it; nothing if none is known."""
+    base, rest = _base_of_savings(analysis, advice)
+    return (f"Savings are relative to {base}.", *rest) if base else ()
+
+
+def _base_of_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, tuple[str, ...]]:
+    """Name what savings are relative to, empty if none is known, and what those of GPUs without steps are."""
     priced = [entry for entry in advice if entry.gain.is_known]
-    if not priced:
-        return ()
     steps = analysis.step_summary.set_index("gpu")
     stepless = {gpu for entry in priced for gpu in entry.gpus}.difference(steps.index)
-    priced = [entry for entry in priced if stepless.isdisjoint(entry.gpus)]
-    if not priced:
-        return (f"No steps found; savings are relative to {ALL_WORK}.",)
+    in_steps = [entry for entry in priced if stepless.isdisjoint(entry.gpus)]
+    if not in_steps:
+        return ALL_WORK if priced else "", ()
     rest = (f"Savings on {name_gpus([*stepless])} are relative to {ALL_WORK}.",) if stepless else ()
     mean_ns = steps["total_ns"] / steps["step_count"]
     recorded, unprofiled = (
         " or ".join(dict.fromkeys(map(units.format_ns, lengths)))  # GPUs may have steps of their own lengths
         for lengths in (
-            [mean_ns[list(entry.gpus)].mean() for entry in priced],
-            [entry.gain.step_ns for entry in priced],
+            [mean_ns[list(entry.gpus)].mean() for entry in in_steps],
+            [entry.gain.step_ns for entry in in_steps],
         )
     )
     if unprofiled == recorded:
-        return f"Savings are relative to the mean step time, {recorded}.", *rest
+        return f"the mean step of {recorded}", rest
     how = "estimated" if measure_cost(analysis) is None else "measured"
-    return f"Savings vs. the mean unprofiled step: {unprofiled} ({how}; {recorded} profiled).", *rest
+    return f"the mean unprofiled step of {unprofiled} ({how}; {recorded} profiled)", rest
+
+
+def _name_all(analysis: Analysis, advice: Sequence[Advice]) -> tuple[list[str], tuple[str, ...]]:
+    """Name each finding in a line, numbered; the first with a saving says what savings are relative to."""
+    base, rest = _base_of_savings(analysis, advice)
+    lines = [f"{number}. {_name(analysis, entry)}" for number, entry in enumerate(advice, 1)]
+    for number, entry in enumerate(advice):
+        if entry.gain.is_known:
+            lines[number] += f", relative to {base}"
+            break
+    return lines, rest
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
@@ -134,10 +146,9 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 
 
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """Show the best advice, a line each, and what savings are relative to."""
-    best = split_notable(advice)[0][:MOST_SHOWN]
-    lines = [f"{number}. {_name(analysis, entry)}" for number, entry in enumerate(best, 1)]
-    return (*lines, *describe_savings(analysis, best))
+    """Show the best advice, a line each; the first says what savings are relative to."""
+    lines, rest = _name_all(analysis, split_notable(advice)[0][:MOST_SHOWN])
+    return (*lines, *rest)
 
 
 def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:

@@ -12,9 +12,10 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
-from tcprof.analysis.kernels.verdicts import POOLED, UNDECIDED
+from tcprof.analysis.kernels.verdicts import AGREES, POOLED, UNDECIDED, could_be_tensor
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
+from tcprof.findings.steps import are_graphs
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part
@@ -22,7 +23,15 @@ from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, without_repeats
-from tcprof.views.recording import SOURCE_MEANINGS, head, list_notes, make_document, make_table, split_by_gpu
+from tcprof.views.recording import (
+    SOURCE_MEANINGS,
+    gpu_title_of_several,
+    head,
+    list_notes,
+    make_document,
+    make_table,
+    split_by_gpu,
+)
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -33,12 +42,12 @@ _FURTHER = (
 _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes first; settings of each one's heading
     "total_ns": {"brief_value": False, "columns": ("total_ns", "share_pct"), "after": ("Share %",)},
     "tensor_active_pct": {"columns": _TENSOR_ACTIVE, "after": ("95 %",)},
-    "precision": {"spare": 1},
-    "bound": {"spare": 2, "short": "Bound"},
+    "name_verdict": {"short": "Tensor\nCores?", "on_page": False},
+    "bound": {"spare": 1, "short": "Bound"},
+    "precision": {"spare": 2},
     "launch_count": {"spare": 4},
     "median_ns": {"spare": 5, "on_page": False},
     "tensor_tflops": {"spare": 6},
-    "name_verdict": {"spare": 3, "on_page": False},
     "lost_ns": {"brief": False, "on_page": False},
     **{name: {"brief": False, "on_page": False} for name in _FURTHER},
     "path": {"brief": False},
@@ -71,6 +80,7 @@ def view_kernels(
     by_path: bool = False,
     limit: int | None = None,
     with_notes: bool = True,
+    without_tensor_cores: bool = False,
 ) -> Document:
     """Show the kernels of a recording.
 
@@ -78,14 +88,32 @@ def view_kernels(
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         limit: Rows of each GPU to show in the table, those that took longest; None for all.
         with_notes: Whether it also has what the figures are taken from.
+        without_tensor_cores: Whether to keep only the kernels that do not use the Tensor Cores, and say what they take.
     """
+    if without_tensor_cores:
+        rows = rows[~(rows["tensor_kernel"] | could_be_tensor(rows) | are_graphs(rows))]
     left_out = describe_warm_up(analysis) if by_path else ""
     base = (left_out,) if left_out else ()
     unfitted = why_unfitted(analysis)
     notes = list_notes(findings.remarks, (*(() if unfitted else (describe_fit(analysis),)), *base), with_notes)
     tables = list_kernels(analysis, rows, by_path, limit)
-    parts: tuple[Part, ...] = (head(analysis, findings), Notes((unfitted,) if unfitted else ()), *tables, notes)
+    lines = (*filter(None, [unfitted]), *(_sum_rows(analysis, rows) if without_tensor_cores else ()))
+    parts: tuple[Part, ...] = (head(analysis, findings), Notes(lines), *tables, notes)
     return make_document(analysis, findings, "kernels", parts, {"rows": rows}, base=base, rows=rows)
+
+
+def _sum_rows(analysis: Analysis, rows: pd.DataFrame) -> list[str]:
+    """Say how long the kernels take that do not use the Tensor Cores, for each GPU."""
+    lines = []
+    for gpu, gpu_rows in rows.groupby("gpu"):
+        title = gpu_title_of_several(int(str(gpu)), analysis)
+        time, share = units.format_ns(gpu_rows["total_ns"].sum()), units.format_pct(gpu_rows["share_pct"].sum())
+        count, total = len(gpu_rows), int((analysis.kernels["gpu"] == gpu).sum())
+        lead = f"{title}: " if title else ""
+        lines.append(
+            f"{lead}{count:,} of {total:,} kernels do not use the Tensor Cores: {time}, {share} of kernel time."
+        )
+    return lines
 
 
 def list_kernels(
@@ -116,7 +144,7 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = Cell.plus_minus(*(row[name] for name in _TENSOR_ACTIVE))
     cells["precision"] = Cell.word(row["precision"].upper())
-    fit, verdict = row["fit"], row["name_verdict"]
+    fit, verdict = row["fit"], "yes" if row["name_verdict"] == AGREES else row["name_verdict"]
     cells["name_verdict"] = Cell.word(fit if fit in UNDECIDED else f"{verdict}, {POOLED}" if fit == POOLED else verdict)
     return Row(
         short_name(row["name"], LONGEST_NAME),
