@@ -18,7 +18,7 @@ from tcprof.analysis.drawing import flop_rate
 from tcprof.frames import SAMPLES
 from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes
-from tcprof.render.html.timeline import pack_timeline
+from tcprof.render.html.timeline import pack_timeline, packing
 from tcprof.render.html.timeline.packing import ArrayStore
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -234,6 +234,33 @@ class TestDetails:
         expected = launched.loc[list(zip(work["process"], work["correlation"], strict=True))].to_numpy()
         assert packed_launches["step"] == 1
         assert (packed_launches["first"] + steps - 1).tolist() == expected.tolist()
+
+    def test_gaps_are_those_of_the_frame_and_end_with_a_bar(self):
+        report = tcprof.read(FIXTURE.with_name("llama.sqlite"))
+        header, read = packed(report.analysis)
+        gpu = header["gpus"][0]
+        gaps, steps = gpu["gaps"], gpu["gaps"]["steps"]
+        start, length = read(gaps["start"]), read(gaps["length"])
+        assert (start.tolist(), read(gaps["number"]).tolist()) == tuple(
+            report.gaps[["start_ns", "number"]].T.to_numpy().tolist()
+        )
+        assert set((start + length).tolist()) <= set(read(gpu["work"]["start"]).tolist())
+        assert (length * read(gaps["counted"]) / 100 / steps) == pytest.approx(report.gaps["saving_ns"].to_numpy())
+        assert [header["causes"][at] for at in read(gaps["cause"])] == report.gaps["cause"].tolist()
+        assert sum(row["saving_ns"] for row in gaps["sums"]) == pytest.approx(report.gap_sums["saving_ns"].sum())
+        of_step = self.packed_floats(read, gpu["totals"]["kernels"]["figures"]["kernel_ns"])
+        assert of_step.sum() == pytest.approx(report.steps.loc[report.steps["counted"], "kernel_ns"].mean(), rel=1e-6)
+
+    def test_many_gaps_are_the_longest_and_one_sum_of_the_rest(self, monkeypatch):
+        monkeypatch.setattr(packing, "_MOST_GAPS", 100)
+        monkeypatch.setattr(packing, "_MOST_SUMS", 5)
+        report = tcprof.read(FIXTURE.with_name("llama.sqlite"))
+        header, read = packed(report.analysis)
+        gaps = header["gpus"][0]["gaps"]
+        length = report.gaps["end_ns"] - report.gaps["start_ns"]
+        assert sorted(read(gaps["length"])) == sorted(length.nlargest(100))
+        assert (gaps["count"], len(gaps["sums"])) == (len(report.gaps), 6)
+        assert sum(row["total_ns"] for row in gaps["sums"]) == pytest.approx(report.gap_sums["total_ns"].sum())
 
     def test_figures_of_paths_and_kernels(self):
         analysis = tcprof.read(FIXTURE).analysis

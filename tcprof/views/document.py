@@ -192,6 +192,8 @@ class TopFinding:
     about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.paths``
     place: str = ""  # which GPU it is about, where there are several
     link: str = ""  # what selects all that it is about; empty for nothing
+    confidence: str = ""  # high, medium or low
+    condition: str = ""  # what would raise it, as a sentence; empty for nothing
 
 
 @dataclass(frozen=True)

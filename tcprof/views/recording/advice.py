@@ -77,8 +77,9 @@ def _make_leads(analysis: Analysis, entries: Sequence[Advice]) -> list[TopFindin
         selects = link("finding", name) if about else ""
         saves = entry.gain.is_known and not entry.gain.is_futile
         saving = (units.format_ns(entry.gain.likely_ns), entry.gain.shares_pct) if saves else ("", (0.0, 0.0, 0.0))
-        lead = TopFinding(name, entry.rule, entry.action, gain, *saving, f"{entry.sentence}.", about, place, selects)
-        leads.append(lead)
+        sure = entry.confidence, entry.raise_confidence
+        sentence = f"{entry.sentence}."
+        leads.append(TopFinding(name, entry.rule, entry.action, gain, *saving, sentence, about, place, selects, *sure))
     return leads
 
 

@@ -12,7 +12,20 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
-from tcprof.analysis.kernels.verdicts import AGREES, POOLED, UNDECIDED, could_be_tensor
+from tcprof.analysis.kernels.verdicts import (
+    AGREES,
+    CUDA_CORES,
+    ISSUE,
+    L1,
+    L2,
+    LATENCY,
+    MEMORY,
+    POOLED,
+    SMALL_GRID,
+    TENSOR,
+    UNDECIDED,
+    could_be_tensor,
+)
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.steps import are_graphs
@@ -55,6 +68,25 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
 _HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
 _LEFT_OUT = LEFT_OUT.format(things="kernels", command="kernels --limit 0")
 SHORT_NAME = 64
+
+
+_SHOWN_BY = {  # the column that shows a bound
+    MEMORY: "dram_pct",
+    L1: "l1_pct",
+    L2: "l2_pct",
+    TENSOR: "tensor_active_pct",
+    CUDA_CORES: "fma_pct",
+    ISSUE: "sm_issue_pct",
+    SMALL_GRID: "sm_active_pct",
+    LATENCY: "sm_issue_pct",
+}
+
+
+def describe_bound(kernel: Mapping[Any, Any]) -> str:
+    """Say what bounds a kernel, with the share that shows it."""
+    column = _SHOWN_BY.get(kernel["bound"], "")
+    share = f" ({KERNELS[column].title} {units.format_pct(kernel[column])})" if column else ""
+    return f"{kernel['bound']}{share if column and kernel[column] == kernel[column] else ''}"
 
 
 def why_unfitted(analysis: Analysis) -> str:

@@ -42,6 +42,7 @@ from tcprof.render.html.timeline.packing import (
     list_threads,
     list_waits,
 )
+from tcprof.untrusted import one_line
 from tcprof.views.figures import (
     AXIS,
     LEGEND,
@@ -54,8 +55,9 @@ from tcprof.views.figures import (
     traces,
     unit_ticks,
 )
-from tcprof.views.paths import kernel_names, range_names
+from tcprof.views.paths import LONGEST_NAME, kernel_names, range_names
 from tcprof.views.recording import gpu_title
+from tcprof.views.recording.kernels import describe_bound
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
@@ -128,6 +130,9 @@ def _describe_bars(analysis: Analysis, works: WorkNames, gaps: Gaps) -> Header:
             "geometry": [label(text) for text in work["launch_geometry"]],
             "class": work["time_class"].tolist(),
             "kernels": len(analysis.kernels),
+            "full": [one_line(name, LONGEST_NAME) for name in analysis.kernels["name"]],
+            "bound": [describe_bound(kernel) for kernel in analysis.kernels.to_dict("records")],
+            "precision": analysis.kernels["precision"].tolist(),
             **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
         },
     }
@@ -246,7 +251,14 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes,
         "instances": add_instances(store, analysis, gpu, lanes.host),
         "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
         "totals": add_totals(store, analysis, gpu),
+        "meanStep": _find_mean_step(analysis, gpu),
     }
+
+
+def _find_mean_step(analysis: Analysis, gpu: int) -> float | None:
+    """Find the length of a GPU's mean step in ns, to which its times are relative; None without steps."""
+    steps = rows_of_gpu(analysis.step_summary, gpu)
+    return float(steps["total_ns"].iloc[0] / steps["step_count"].iloc[0]) if len(steps) else None
 
 
 def _highest_range(analysis: Analysis) -> float:

@@ -67,7 +67,10 @@ _OF_PATHS = (
     *("instance_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
     *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
 )
-_OF_KERNELS = ("launch_count", "total_ns", "tensor_active_pct", "tensor_flop", "dram_read_bytes", "dram_write_bytes")
+_OF_KERNELS = (
+    *("launch_count", "total_ns", "tensor_active_pct", "tensor_flop", "dram_read_bytes", "dram_write_bytes"),
+    *("tensor_peak_pct", "fma_tflops", "cycles_per_launch", "step_launch_count", "kernel_ns"),
+)
 _OF_MODULES = (
     *("kernel_count", "kernel_ns", "share_pct", "lost_ns"),
     *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
@@ -197,7 +200,7 @@ def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) ->
 def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """Add figures of paths, kernels and modules on a GPU over all of their instances, and the modules' names."""
     paths = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path_id"] >= 0)]
-    kernels = analysis.kernels[analysis.kernels["gpu"] == gpu]
+    kernels = _add_means(analysis, analysis.kernels[analysis.kernels["gpu"] == gpu])
     names = np.array(module_names(analysis.modules), dtype=object)
     is_whole = ((analysis.modules["gpu"] == gpu) & (analysis.modules["phase"] == "all")).to_numpy()
     modules = analysis.modules[is_whole & (analysis.modules["module_id"] >= 0).to_numpy()]
@@ -209,8 +212,23 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
             "names": names[modules.index].tolist(),
             "parents": modules["parent_id"].tolist(),
             "own": _add_own_kernels(store, analysis, gpu),
+            "steps": int(modules["step_count"].max()) if len(modules) else 0,
         },
     }
+
+
+def _add_means(analysis: Analysis, kernels: pd.DataFrame) -> pd.DataFrame:
+    """Add the mean cycles of a kernel's launch, and its launches and time in the mean step."""
+    launched = analysis.kernel_instances
+    counted = launched[are_counted(launched, analysis.steps)]
+    sums = counted.groupby("kernel")["duration_ns"].agg(["size", "sum"]).reindex(kernels.index, fill_value=0)
+    sm_count = analysis.gpus.set_index("gpu")["sm_count"].reindex(kernels["gpu"]).to_numpy()
+    steps = kernels["gpu"].map(analysis.step_summary.set_index("gpu")["step_count"]).fillna(1)
+    return kernels.assign(
+        cycles_per_launch=kernels["sm_cycles"] / sm_count / kernels["launch_count"],
+        step_launch_count=sums["size"] / steps,
+        kernel_ns=sums["sum"] / steps,
+    )
 
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
