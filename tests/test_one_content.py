@@ -170,8 +170,8 @@ def log_of(path: Path) -> bytes:
 @pytest.mark.parametrize(
     ("suffix", "content", "refused"),
     [
-        ("-wal", log_of, "whole, but run.sqlite-wal"),
-        ("-wal", lambda path: b"\0" * 4096, "whole, but run.sqlite-wal"),
+        ("-wal", log_of, "intact, but run.sqlite-wal"),
+        ("-wal", lambda path: b"\0" * 4096, "intact, but run.sqlite-wal"),
         ("-wal", lambda path: b"", ""),
         ("-shm", lambda path: b"\0" * 32768, ""),
         ("-journal", lambda path: bytes.fromhex("d9d505f920a163d7"), "still being written"),

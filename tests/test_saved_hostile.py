@@ -72,7 +72,7 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "a path that is not there": lambda path: change(
         path, "ranges.parquet", column("path_id", lambda values: [99] * len(values))
     ),
-    "compressed once more": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
+    "compressed twice": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
     "format 0": lambda path: change(path, ABOUT, document(format=0)),
     "format true": lambda path: change(path, ABOUT, document(format=True)),
     "no format": lambda path: change(path, ABOUT, document(format=None)),

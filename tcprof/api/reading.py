@@ -227,7 +227,7 @@ def _load(path: Path, asked: Mapping[str, Any]) -> Report:
     analysis = load(path)
     saved = options_of(analysis)
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
-        hint = f"Give the recording it was made from, {analysis.recording.file}, or save that again: "
+        hint = f"Give the recording it was made from, {analysis.recording.file}, or save it again: "
         raise InputError(
             f"{path} was saved from Python without all metrics, or without kernels.",
             f"{hint}tcprof save.",
@@ -242,7 +242,7 @@ def _load(path: Path, asked: Mapping[str, Any]) -> Report:
         )
         raise InputError(
             f"{path} was saved {was}: it has no figures {wanted}.",
-            f"Give the recording it was made from, {analysis.recording.file}, or save that again with these options.",
+            f"Give the recording it was made from, {analysis.recording.file}, or save it again with these options.",
         )
     return Report(analysis)
 

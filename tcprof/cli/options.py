@@ -84,7 +84,7 @@ RecordingArgument = Annotated[
     ),
 ]
 NsysOption = Annotated[
-    Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
+    Path | None, typer.Option("--nsys", help="Path of the nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
 ]
 WideOption = Annotated[
     bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
@@ -116,14 +116,16 @@ PEAK = option(
 NAMES = option("gpu", int | None, None, "Only this GPU.") | option(
     "pattern", str | None, None, "Only names that match.", "--filter", metavar="REGEX"
 )
-ROWS = NAMES | option("depth", int | None, None, "Only ranges up to this nesting depth; 1 is the outermost.", min=0)
+ROWS = NAMES | option(
+    "depth", int | None, None, "Only ranges or modules up to this nesting depth; 1 is the outermost.", min=0
+)
 EVERY = option(
     "every", bool, False, "Show every range: also ops, ranges of libraries, and similar ranges one by one.", "--all"
 )
 NOTES = option("notes", bool, False, "Also show the evidence, and what the figures cover.")
 NO_CACHE = option(
     *("no_cache", bool, False),
-    "Neither use nor write the cached analysis; TCPROF_CACHE=0 turns the cache off for all commands.",
+    "Do not read or write cached analyses; TCPROF_CACHE=0 does so for all commands.",
 )
 OUTPUT = option(
     *("output", Path | None, None),

@@ -126,9 +126,7 @@ def _parse_per_step(text: str | None) -> "PerStep | None":
         return None
     match = re.fullmatch(r"\s*([1-9][\d,_]{0,17})\s+([^\W\d_][\w -]{0,30})\s*", text)
     if match is None:
-        raise UsageError(
-            f"--per-step {text!r} is not a number and what it counts.", "Such as --per-step '4096 tokens'."
-        )
+        raise UsageError(f"--per-step {text!r} is not a number with its unit.", "Such as --per-step '4096 tokens'.")
     return PerStep(int(match[1].replace(",", "").replace("_", "")), match[2].strip())
 
 

@@ -66,7 +66,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         program = nsys()
     except NsysError as error:
         raise InputError(
-            f"{report} has to be exported before it can be read, and nsys is not here to do it: {error.message}",
+            f"{report} must be exported before it can be read, but nsys cannot do that here: {error.message}",
             hint=f"{error.hint} Or export it where it was recorded, with "
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
@@ -86,13 +86,13 @@ def check_export(path: Path) -> None:
     if header.startswith(REPORT_MAGIC):
         raise InputError(
             f"{path} is a report of nsys, not its SQLite export.",
-            hint="Let its name end in .nsys-rep: tcprof exports it.",
+            hint="Rename it so that it ends in .nsys-rep; tcprof then exports it.",
         )
     check_is_unpacked(path, header)
     if not header.startswith(SQLITE_MAGIC):
         raise InputError(
             f"{path} is not an SQLite file.",
-            hint="Give a .nsys-rep, or what 'nsys export --type=sqlite' makes of it.",
+            hint="Give a .nsys-rep, or its export by 'nsys export --type=sqlite'.",
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
@@ -124,7 +124,7 @@ def read_only_uri(path: Path) -> str:
         )
     if _begins(log):  # SQLite would take its pages all the same
         raise InputError(
-            f"{path} is whole, but {log.name} beside it is the log of another database.",
+            f"{path} is intact, but {log.name} beside it is the log of another database.",
             hint=f"Move {log.name} to another folder: SQLite would read it in place of parts of the recording.",
         )
     return f"{path.absolute().as_uri()}?mode=ro&immutable=1"

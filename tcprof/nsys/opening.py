@@ -120,7 +120,7 @@ class OpenedExport:
         """What SQLite said, as an error for the user."""
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if reason == "interrupted":
-            return InputError(f"{self.path} cannot be read: SQLite takes too long over it.", _HINT)
+            return InputError(f"{self.path} cannot be read: SQLite takes too long to read it.", _HINT)
         return InputError(f"{self.path} cannot be read: {one_line(reason, 200)}", _HINT)
 
     def _read_columns(self, names: Collection[str]) -> dict[str, set[str]]:

@@ -135,7 +135,7 @@ PROBLEMS: tuple[Problem, ...] = (
     CONFIDENTIAL,
     Problem(
         r"No such GPU|Invalid GPU id",
-        "nsys does not know a GPU of that number",
+        "nsys knows no GPU with that number",
         "Record all GPUs, or list their numbers with 'nsys profile --gpu-metrics-devices=help' (up to 2023: "
         "'--gpu-metrics-device=help').",
     ),
@@ -147,7 +147,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"alias doesn't match the config file name|Can't (parse|open) metric config|No such metric set alias",
         "nsys cannot read that metric set",
-        "The file must be YAML, end in .config, and be called as its alias; --metrics default takes nsys's own set.",
+        "The file must be YAML, end in .config, and be named like its alias; --metrics default takes nsys's own set.",
     ),
     Problem(
         r"Illegal --gpu-metrics-frequency argument",

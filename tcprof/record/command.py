@@ -220,7 +220,7 @@ def _stretch(options: RecordOptions) -> list[str]:
     }
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):
-        raise UsageError("A delay or a duration must be more than 0 seconds.", hint="Leave the option out for none.")
+        raise UsageError("A delay or a duration must be more than 0 seconds.", hint="Omit the option for none.")
     return [
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in chosen.items()

@@ -39,7 +39,7 @@ _OWN_METRICS = 22  # in nsys's set for GH100; others are of that size
 # What sets lack, best first, and how they are asked for; the first that is taken is used.
 _SETS: dict[str, dict[str, bool]] = {
     "": {},
-    "nothing of the caches": {"with_caches": False},
+    "no cache counters": {"with_caches": False},
     "no bytes and no instructions": {"with_work": False},
 }
 
@@ -159,8 +159,8 @@ def _warn_of_overflow(options: RecordOptions, gpus: tuple[GpuSupport, ...]) -> l
         return []
     asked, clean = units.format_hz(options.frequency_hz), CLEAN_HZ // len(gpus)
     return [
-        f"{len(gpus)} GPUs at {asked} each is more than nsys is known to record without loss; "
-        f"--frequency {clean} is not."
+        f"{len(gpus)} GPUs at {asked} each is more than nsys is known to record without losing samples; try "
+        f"--frequency {clean}."
     ]
 
 

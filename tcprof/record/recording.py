@@ -233,7 +233,7 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
         ended = "" if done.was_stopped or not done.status else f"; the program ended with exit status {done.status}"
         return NsysError(
             f"nsys recorded nothing: the capture range never began{ended}.",
-            hint="Let the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, as a "
+            hint="Have the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, as a "
             "server does at a request (docs/servers.md), or record the whole program: leave out --capture-range.",
         )
     problem = explain(done.output)

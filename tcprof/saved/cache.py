@@ -42,7 +42,7 @@ class Cache:
             if entry.stat().st_uid != getattr(os, "getuid", int)():  # its findings hold code to paste
                 raise InputError(f"{entry} is another user's.")
             if SavedFile(entry).about["recording"]["content"] != content:
-                raise InputError(f"{entry} is of another recording.")
+                raise InputError(f"{entry} belongs to another recording.")
             with zipfile.ZipFile(entry) as archive:
                 damaged = archive.testzip()
             if damaged:

@@ -116,7 +116,7 @@ def _type(kind: Any) -> str:
 def find_nulls(table: Any, schema: Schema) -> str:
     """Name the column of an Arrow table that lacks a value that a frame of a kind always has; empty for none."""
     complete = (column.name for column in schema.columns if column.dtype != FLOAT and column.name in table.column_names)
-    return next((f"{name} is not known in each row" for name in complete if table[name].null_count), "")
+    return next((f"{name} is unknown in some rows" for name in complete if table[name].null_count), "")
 
 
 def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:

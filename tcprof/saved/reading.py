@@ -47,7 +47,7 @@ class SavedFile:
                 if len(_contents(self._parts)) < len(self._parts):
                     self._refuse("two of its parts have one name")
                 if any(member.compress_type != zipfile.ZIP_STORED for member in self._parts):
-                    self._refuse("its parts are compressed once more")
+                    self._refuse("its parts are compressed twice")
                 if ABOUT not in archive.namelist() or archive.getinfo(ABOUT).file_size > MOST_ABOUT_BYTES:
                     self._refuse(f"it has no {ABOUT}")
                 about = json.loads(archive.read(ABOUT))
@@ -64,7 +64,7 @@ class SavedFile:
         if isinstance(about, dict) and (version := str(about.get("tcprof", ""))) != __version__:
             self._saved_by = f" It was saved by tcprof {one_line(version, 20)}, and this is {__version__}."
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
-            self._refuse(f"{unfit} is not as it should be")
+            self._refuse(f"{unfit} is malformed")
         self.about: dict[str, Any] = about
         self._counts: dict[str, int] = {}
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}

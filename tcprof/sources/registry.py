@@ -40,8 +40,8 @@ def find_type(path: Path) -> SourceType:
     check_is_unpacked(path, header)
     raise InputError(
         f"{path} is not a recording that tcprof can read: {', '.join(each.title for each in SOURCE_TYPES)}.",
-        "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give a report of nsys (.nsys-rep) or what "
-        "'nsys export --type=sqlite REPORT.nsys-rep' makes of it.",
+        "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give an nsys report (.nsys-rep) or its "
+        "export ('nsys export --type=sqlite REPORT.nsys-rep').",
     )
 
 

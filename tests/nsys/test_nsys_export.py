@@ -107,7 +107,7 @@ def test_an_export_is_its_own_export(export_file: Path):
 
 
 def test_no_nsys(report: Path):
-    with pytest.raises(InputError, match="has to be exported") as caught:
+    with pytest.raises(InputError, match="must be exported") as caught:
         find_export(report, no_nsys)
     assert caught.value.exit_status == 3
     assert "nsys export --type=sqlite run.nsys-rep" in caught.value.hint

@@ -251,7 +251,7 @@ def test_what_of_the_set_is_not_sampled_is_told(machine, general_set):
 
 @pytest.mark.parametrize(
     ("refused", "lacks", "tried"),
-    [("FMA Pipe", "no bytes and no instructions", 3), ("L1 Data Pipe", "nothing of the caches", 2)],
+    [("FMA Pipe", "no bytes and no instructions", 3), ("L1 Data Pipe", "no cache counters", 2)],
 )
 def test_sums_that_are_refused_leave_the_others(machine, general_set, monkeypatch, refused, lacks, tried):
     add_metrics(general_set, SM_Issue="sm__inst_executed_realtime")

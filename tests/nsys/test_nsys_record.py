@@ -80,7 +80,7 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "vgpu": ("virtual GPU", "administrator"),
     "confidential": ("Confidential Compute", "turn it off"),
     "unsupported": ("can sample none of the GPUs", "newer nsys"),
-    "no_gpu": ("does not know a GPU of that number", "Record all GPUs"),
+    "no_gpu": ("knows no GPU with that number", "Record all GPUs"),
     "spelling": ("does not understand an option", "nsys profile --help"),
     "twice": ("does not understand an option", "nsys profile --help"),
     "no_program": ("was not found", "Check its path"),
