@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcprof.errors import InputError
+from tcprof.errors import INSTALL_AGAIN, InputError
 
 _PACKAGE = Path(__file__).parent
 # A wheel takes the folder along inside the package; in a checkout it lies beside the package.
@@ -32,7 +32,7 @@ def find_workloads() -> Path:
     for folder in FOLDERS:
         if folder.is_dir():
             return folder
-    raise InputError("This tcprof came without its workloads.", "Reinstall it: pip install --force-reinstall tcprof")
+    raise InputError("This tcprof came without its workloads.", f"{INSTALL_AGAIN}.")
 
 
 def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:

@@ -131,7 +131,7 @@ def test_an_entry_of_another_recording_is_told(folder: Path, given: Path, run: R
     run("show", FIXTURES / "mlp_fp16.sqlite")
     [other] = {*entries(folder)} - {entry}
     shutil.copy(other, entry)
-    assert "is of another recording" in run("show", given).err
+    assert "belongs to another recording" in run("show", given).err
     assert run("show", given) == run("show", given, "--no-cache")
 
 

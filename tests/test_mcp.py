@@ -201,4 +201,4 @@ def test_a_folder_that_is_none_and_an_absent_sdk_are_said(
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = run("mcp")
     assert done.status == 2
-    assert "pip install 'tcprof[mcp]'" in done.err
+    assert "pip install '.[mcp]'" in " ".join(done.err.split())

@@ -477,3 +477,10 @@ def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: 
         for secret in ("hunter2", "/home/alice", "build-host-7", "10.1.2.3"):
             assert secret not in written + done.out + done.err.replace(str(tmp_path), ""), (name, secret)
         assert "The collector on" in written + done.err
+
+
+def test_a_saved_analysis_needs_no_redaction(run: Run, tmp_path: Path) -> None:
+    saved = tmp_path / "run.tcprof"
+    run("save", FIXTURES / "mlp_fp32.sqlite", "-o", saved)
+    done = run("redact", saved)
+    assert (done.status, "needs no redaction" in done.err) == (3, True)

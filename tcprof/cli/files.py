@@ -198,10 +198,17 @@ def redact(asked: Asked) -> None:
     from tcprof.nsys.locate import find_nsys
     from tcprof.sources.nsys import NSYS
     from tcprof.sources.registry import find_type
+    from tcprof.sources.saved import SAVED
 
     recording: Path = asked.recording
     copy = _check_output(asked, asked.output or name_copy(recording), EXPORT_SUFFIX, for_recording=True)
-    if (source_type := find_type(recording)) is not NSYS:
+    if (source_type := find_type(recording)) is SAVED:
+        raise InputError(
+            f"{recording} is a saved analysis: it needs no redaction.",
+            "It has no environment, command line or output. It keeps the names of the recording's file, the program, "
+            "NVTX ranges and kernels: look at these before you share it.",
+        )
+    if source_type is not NSYS:
         raise InputError(
             f"{recording} is one of the {source_type.title}; only {NSYS.title} can be redacted.",
             "tcprof does not know what private data such a file holds: look at it before you share it.",

@@ -8,7 +8,7 @@ import typer
 from tcprof.cli import app
 from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, takes
 from tcprof.cli.output import print_document, progress
-from tcprof.errors import UsageError
+from tcprof.errors import INSTALL_EXTRA, UsageError
 
 _NOT_READY = 3
 
@@ -80,5 +80,5 @@ def mcp(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
-        raise UsageError("The MCP SDK is not installed.", "Install it: pip install 'tcprof[mcp]'.") from error
+        raise UsageError("The MCP SDK is not installed.", f"{INSTALL_EXTRA.format('mcp')}.") from error
     serve(root)

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, pool, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from tcprof.errors import InputError, NoRunError, OutputError, TcprofError, UsageError
+from tcprof.errors import INSTALL_AGAIN, INSTALL_EXTRA, InputError, NoRunError, OutputError, TcprofError, UsageError
 from tcprof.history.tables import METADATA, VERSION
 
 VARIABLE = "TCPROF_STORE"
@@ -56,7 +56,7 @@ class StoreDatabase:
         try:
             self._engine = _make_engine(url)
         except (ImportError, NoSuchModuleError) as error:
-            raise UsageError(f"{self.name} needs psycopg.", "Install it: pip install 'tcprof[postgres]'") from error
+            raise UsageError(f"{self.name} needs psycopg.", f"{INSTALL_EXTRA.format('postgres')}.") from error
         with self.read() as connection:
             version = self._read_version(connection)
         if version is None:
@@ -70,7 +70,7 @@ class StoreDatabase:
             raise InputError(
                 f"{self.name} is a store of a newer tcprof: its tables are of version {version}, this one knows "
                 f"{SCHEMA_VERSION}.",
-                "Update tcprof: pip install --upgrade tcprof",
+                f"Update tcprof: {INSTALL_AGAIN}.",
             )
 
     @contextmanager

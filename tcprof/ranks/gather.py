@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
-from tcprof.errors import InputError, TcprofError, UsageError
+from tcprof.errors import INSTALL_EXTRA, InputError, TcprofError, UsageError
 from tcprof.identity import Identity, Rank
 from tcprof.nsys.report import REPORT_SUFFIXES
 from tcprof.ranks.job import Failure, explain_unknown_ranks
@@ -192,7 +192,7 @@ def connect_dask(address: str) -> tuple[Callable[[], Executor], int]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise UsageError("Dask is not installed.", "Install it: pip install 'tcprof[dask]'.") from error
+        raise UsageError("Dask is not installed.", f"{INSTALL_EXTRA.format('dask')}.") from error
     where = {} if address == LOCAL else {"scheduler_file" if Path(address).is_file() else "address": address}
     try:
         client = Client(**where)

@@ -62,8 +62,8 @@ def _check_modes(machine: Machine) -> tuple[Status, str, str]:
         return "warn", f"{evidence}; the GPU is a virtual one", VGPU.remedy
     if machine.is_wsl:
         return "warn", evidence, _ON_WSL
-    if modes.unknown:
-        return "warn", evidence, "The sampling below shows whether they matter."
+    if modes.unknown:  # the sampling shows whether they matter
+        return "pass", evidence, ""
     return "pass", f"{place}; no MIG, no virtual GPU, no Confidential Computing", ""
 
 
@@ -126,7 +126,7 @@ def _check_python(nsys: Nsys | None) -> tuple[Status, str, str]:
     versions = {name: _installed(name) for name in ("torch", "nvtx")}
     evidence = f"{sys.executable}: " + ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     if missing := [name for name, version in versions.items() if not version]:
-        return "warn", evidence, f"Only the workloads need them: pip install {' '.join(missing)}"
+        return "pass", f"{evidence}; only the workloads that come with tcprof need {' and '.join(missing)}", ""
     if "+cpu" in versions["torch"]:
         return "warn", evidence, "This torch is built for the CPU: see pytorch.org for one with CUDA."
     numbers = tuple(int(part) for part in re.findall(r"\d+", versions["nvtx"])[:3])

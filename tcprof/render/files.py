@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.gaps import list_gaps
-from tcprof.errors import OutputError
+from tcprof.errors import INSTALL_EXTRA, OutputError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.findings import Findings
 from tcprof.outputs import check_target, is_made_by_tcprof, replace_file, replace_folder
@@ -129,7 +129,7 @@ def check_drawing(target: Path) -> None:
         except ImportError:
             raise OutputError(
                 f"{target} cannot be drawn: the package kaleido is not installed.",
-                f"pip install 'tcprof[images]', or write a page: -o {target.with_suffix(PAGE_SUFFIX)}",
+                f"{INSTALL_EXTRA.format('images')}. Or write a page: -o {target.with_suffix(PAGE_SUFFIX)}",
             ) from None
 
 
