@@ -177,6 +177,7 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
         rows.assign(
             gpu=gpu,
             instance_count=np.where(number == 0, 1, count),
+            slow_count=0,
             activity_count=20,
             inherited_count=0,
             kernel_count=20 + number,

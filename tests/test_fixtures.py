@@ -1,5 +1,7 @@
 """What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis relies on."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +13,11 @@ from builders import FIXTURES
 import tcprof
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.samples.sampling import rounding_slack
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.arrays import union
 from tcprof.chips import find_chip
+from tcprof.frames import OPS_DOMAIN
+from tcprof.nsys.schema import NVTX_PUSH_POP, NVTX_START_END
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.samples import read_samples
@@ -21,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 NAMES = ["mnist_fp32", "mnist_amp"]
 STEPS, EPOCHS = 25, 2
+RENAMED = [OPS_DOMAIN, "TSL", KERNEL_ORDER_DOMAIN]  # domains whose names are not those of the recording
 
 
 @pytest.fixture(params=NAMES)
@@ -88,6 +94,30 @@ def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture: Path) ->
         assert 0.9 * backward["activity_count"] < backward["inherited_count"] <= backward["activity_count"]
         assert backward["inherited_count"] == step["inherited_count"] > 0.3 * step["activity_count"]
     assert not any("belongs to no range" in warning for warning in analysis.warnings)
+
+
+def test_ranges_count_every_instance_but_those_in_warm_up(fixture_file: Path) -> None:
+    report = tcprof.read(fixture_file)
+    warm_up = report.nvtx_ranges.iloc[
+        report.steps["range"][report.steps["warm_up"] & (report.steps["path"] != KERNEL_ORDER)]
+    ]
+    with closing(sqlite3.connect(fixture_file)) as export:
+        recorded = pd.read_sql(
+            'SELECT COALESCE(text, value) AS name, start, "end" FROM NVTX_EVENTS '
+            "LEFT JOIN StringIds ON textId = id WHERE eventType IN (?, ?)",
+            export,
+            params=(NVTX_PUSH_POP, NVTX_START_END),
+        )
+    inside = [
+        recorded["start"].ge(start) & recorded["end"].le(end)
+        for start, end in warm_up[["start_ns", "end_ns"]].to_numpy()
+    ]
+    counted = recorded[~np.logical_or.reduce(inside)] if inside else recorded
+    rows = report.ranges[(report.ranges["depth"] > 0) & ~report.ranges["domain"].isin(RENAMED)]
+    actual = rows.groupby("name")["instance_count"].sum()
+    expected = counted["name"].value_counts().reindex(actual.index, fill_value=0)
+    assert actual.to_dict() == expected.to_dict()
+    assert (report.ranges["slow_count"] <= report.ranges["instance_count"]).all()
 
 
 def test_parts_sum_to_the_whole(fixture: Path) -> None:

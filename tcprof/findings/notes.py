@@ -62,7 +62,7 @@ def describe_warm_up(analysis: Analysis) -> str:
         count = units.format_things(others, "step")
         told = f"Figures per step cover one role: {count} of other roles {'is' if others == 1 else 'are'} excluded."
     if slow:
-        told += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from ranges too."
+        told += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from figures of ranges too."
     told = told.strip()
     if (share := share_of_compilation(analysis)) > 0:
         told = (

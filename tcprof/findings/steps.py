@@ -238,7 +238,7 @@ def from_kernel_order(analysis: Analysis) -> bool:
 
 
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
-    of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["instance_count"] > 0)]
+    of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["window_ns"] > 0)]
     wanted = set(zip(paths["domain"], paths["path"], strict=True))
     known = [each in wanted for each in zip(of_gpu["domain"], of_gpu["path"], strict=True)]
     return of_gpu[np.array(known, dtype=bool)]

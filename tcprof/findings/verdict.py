@@ -251,7 +251,7 @@ def _highest_range(analysis: Analysis, gpu: int) -> Sentences:
     if not (told[HEADLINE.name] > 0).any():
         return ()
     best = told.loc[told[HEADLINE.name].idxmax()]
-    count = int(best["instance_count"])
+    count = int(best["instance_count"] - best["slow_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
     low, high = (best[end] for end in HEADLINE_INTERVAL)
     interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""

@@ -125,8 +125,7 @@ INSTANCES = Schema(
         *_UTILIZATION,
         Bool(
             "left_out",
-            "Whether it is, or lies in, a warm-up step or a step of another role than the first; no figure of its "
-            "path includes it.",
+            "Whether it is, or lies in, a warm-up step or a slow step; no figure of its path includes it.",
         ),
     ),
     key=("gpu", "range"),
@@ -155,7 +154,8 @@ RANGES = Schema(
     (
         GPU,
         *PLACE,
-        Int("instance_count", COUNTED, title="Instances"),
+        Int("instance_count", "Instances of the path on the GPU, without those in warm-up.", title="Instances"),
+        Int("slow_count", "Of these, in slow steps: they are in no other figure of the row."),
         Int("activity_count", "Activities on the GPU launched in them."),
         Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
         Int("kernel_count", "Kernels and graphs launched in them.", title="Kernels"),

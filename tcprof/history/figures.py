@@ -119,9 +119,8 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
     is_listed = np.isin(np.arange(len(ranges)), chosen)
     is_step = ranges["path"].isin(iterates).to_numpy() & (ranges["depth"] > 0).to_numpy()
     is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.steps["gpu"])).to_numpy()
-    count, value, low, high = (
-        ranges[name].to_numpy() for name in ("instance_count", HEADLINE.name, *HEADLINE_INTERVAL)
-    )
+    value, low, high = (ranges[name].to_numpy() for name in (HEADLINE.name, *HEADLINE_INTERVAL))
+    count = (ranges["instance_count"] - ranges["slow_count"]).to_numpy()
     active = Centers(count, value, low, high, np.zeros(len(ranges), dtype=bool))
     parts = []
     for scope, rows in ((RANGE, is_listed), (CAPTURE, is_capture)):

@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import open_times
-from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
+from tcprof.analysis.ranges.instances import (
+    Work,
+    busy_time,
+    group_by_path,
+    instance_windows,
+    number_groups,
+    united_windows,
+)
 from tcprof.analysis.ranges.projection import Attribution
 from tcprof.analysis.samples.interval_estimates import bootstrap_interval
 from tcprof.analysis.samples.sampling import (
@@ -75,7 +82,7 @@ def tensor_columns(
 def summarize_paths(
     instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
-    """Summarize each path on each GPU, without warm-up; figures are unknown where a path has only that.
+    """Summarize each path on each GPU, without what is left out; figures are unknown where a path has only that.
 
     Time that two instances of a path share counts once in all windows.
     """
@@ -96,15 +103,18 @@ def summarize_paths(
     has_activity = counts["activity_count"] > 0
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
     tensor = tensor_columns(chosen, count, functions, samples.tensor_source == "rounded", interval)
-    instance_count = np.bincount(of, minlength=count)
+    figured_count = np.bincount(of, minlength=count)
+    slow, _ = number_groups(instances.assign(left_out=~instances["slow"]), paths)
+    slow_count = np.bincount(slow[slow >= 0], minlength=count)
     columns = {
         **groups,
-        "instance_count": instance_count,
+        "instance_count": figured_count + slow_count,
+        "slow_count": slow_count,
         "gpu_window_ns": np.where(has_activity, spans, np.nan),
         "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
         **counts,
         **tensor,
-        "window_ns": np.where(instance_count > 0, tensor["window_ns"], np.nan),
+        "window_ns": np.where(figured_count > 0, tensor["window_ns"], np.nan),
     }
     return pd.DataFrame(columns, groups.index)
 
@@ -127,7 +137,7 @@ def summarize_capture(
         _capture_row(gpu, pick_rows(flagged, gpu_of == gpu), span, duration_ns, functions)
         for gpu, span in spans.items()
     ]
-    return pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows])
+    return pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, "slow_count": 0, **row} for row in rows])
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:

@@ -300,20 +300,18 @@ def counted_paths(steps: pd.DataFrame) -> list[str]:
     return sorted((steps if counted.empty else counted)["path"].astype(str).unique())
 
 
-def find_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
-    """Find the instances that are, or lie by CPU time in, a warm-up or slow step: no figure of their path has them."""
-    is_out = ~are_steady(steps)
-    is_left_out = np.zeros(len(instances), dtype=bool)
+def find_instances_inside(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
+    """Find the instances that are, or lie by CPU time in, one of some steps."""
+    is_inside = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
     gpu, range_row, start, end = (instances[name].to_numpy() for name in names)
-    step_gpu, outer = (steps[name].to_numpy()[is_out] for name in ("gpu", "range"))
-    for number in np.unique(step_gpu):
-        rows = np.flatnonzero((gpu == number) & np.isin(range_row, outer[step_gpu == number]))
+    for number, outer in steps.groupby("gpu")["range"]:
+        rows = np.flatnonzero((gpu == number) & np.isin(range_row, outer))
         rows = rows[np.argsort(start[rows], kind="stable")]
         begun = np.searchsorted(start[rows], start, side="right")
         reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end[rows]))
-        is_left_out |= (gpu == number) & (end <= reach[begun])
-    return is_left_out
+        is_inside |= (gpu == number) & (end <= reach[begun])
+    return is_inside
 
 
 def are_counted(launched: pd.DataFrame, steps: pd.DataFrame) -> Bools:

@@ -47,7 +47,7 @@ def add_rates(
         instance_rates |= rate_useful(by_instance, instance_window)
     # Without any traced kernel of a GPU, a sum over nothing is unknown, not 0.
     traced, traced_instances = (rows["gpu"].isin(launches["gpu"]).to_numpy() for rows in (ranges, instances))
-    counts = traced & (ranges["instance_count"] > 0).to_numpy()  # not what lies in warm-up only
+    counts = traced & (ranges["instance_count"] > ranges["slow_count"]).to_numpy()  # not what is left out whole
     times = by_instance[["tensor_kernel_ns", "unresolved_ns"]].where(by_instance["graph_ns"] == 0)
     return ranges.assign(**{name: column.where(counts).to_numpy() for name, column in rates.items()}), instances.assign(
         tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),  # unknown where whole graphs ran

@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.untraced import hide_idle
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.marked_steps import are_steady, counted_paths, find_left_out, find_marked_steps
+from tcprof.analysis.steps.marked_steps import are_steady, counted_paths, find_instances_inside, find_marked_steps
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import KINDS
@@ -233,7 +233,7 @@ def _join_kinds(analysis: Analysis) -> Analysis:
     if (counted == steps["counted"]).all() or not steps["counted"].any():
         return analysis
     steps = steps.assign(counted=counted, kind=steps["kind"].where(~is_step, 0))
-    left_out = find_left_out(analysis.instances, steps)
+    left_out = find_instances_inside(analysis.instances, steps[~are_steady(steps)])
     return with_steps(analysis, steps, instances=analysis.instances.assign(left_out=left_out))
 
 

@@ -273,7 +273,7 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int
         elif parent[path_id] in inner:
             inner[path_id] = inner[parent[path_id]] + path[path_id].removeprefix(path[parent[path_id]])
     in_steps = rows[rows["path_id"].isin(inner)]
-    count = int(in_steps["instance_count"][in_steps["path"].isin(steps)].sum())
+    count = int((in_steps["instance_count"] - in_steps["slow_count"])[in_steps["path"].isin(steps)].sum())
     relative = in_steps["name"].where(in_steps["path"].isin(steps), "") + in_steps["path_id"].map(inner)
     number, _ = pd.factorize(in_steps["domain"] + _END + in_steps["path_id"].map(inner))
     names = pd.DataFrame({"number": number, "label": ""}, index=in_steps["path_id"])

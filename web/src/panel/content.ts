@@ -110,11 +110,11 @@ function pathFacts({ gpu: { details }, id }: Subject): Facts {
   const seconds = 1e-9 * of("gpu_window_ns");
   return [
     ["Instances", formatCount(count)],
-    ["GPU window, mean", formatSeconds(seconds / count)],
+    ["GPU window, mean", formatSeconds(seconds / (count - of("slow_count")))],
     ["GPU window, all together", formatSeconds(seconds)],
     ["Tensor Active, mean", activeOfAll(of, "tensor_active_mean_pct")],
     tensorRate(of, seconds),
-    ["Device memory, each", formatBytes(of("dram_bytes") / count)],
+    ["Device memory, each", formatBytes(of("dram_bytes") / (count - of("slow_count")))],
     ["Kernels", formatCount(of("kernel_count"))],
   ];
 }

@@ -64,7 +64,7 @@ _CALL_GRAIN_NS = 128  # of the lengths of their calls
 _MOST_GAPS, _MOST_SUMS = 20_000, 100  # of a GPU: of more gaps the page has the longest
 _OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
 _OF_PATHS = (
-    *("instance_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
+    *("instance_count", "slow_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
     *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
 )
 _OF_KERNELS = (
