@@ -31,9 +31,9 @@ from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
 from tcprof.analysis.steps.marked_steps import (
     are_layers,
-    find_instances_inside,
     find_iterating_paths,
     hold_most,
+    mark_left_out,
     set_outside_steps,
 )
 from tcprof.analysis.steps.role_figures import summarize_kinds
@@ -165,9 +165,7 @@ def analyze(
     instances = summary.measure_instances(instances, windows, tensor)
     calls = recorded.api_calls, recorded.setup_calls
     steps, step_of = count_steps(instances, hierarchy, attribution, activities, samples, *calls, chosen, warm_up)
-    parts_of_steps = steps[steps["warm_up"]], steps[steps["slow"] != ""]
-    in_warm_up, in_slow = (find_instances_inside(instances, part) for part in parts_of_steps)
-    instances = instances.assign(left_out=in_warm_up | in_slow, slow=in_slow & ~in_warm_up)
+    instances = mark_left_out(instances, steps)
     attribution = set_outside_steps(attribution, activities, instances, steps)
     parts = [summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)]
     parts.append(summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples))

@@ -300,7 +300,14 @@ def counted_paths(steps: pd.DataFrame) -> list[str]:
     return sorted((steps if counted.empty else counted)["path"].astype(str).unique())
 
 
-def find_instances_inside(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
+def mark_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """Mark the instances in warm-up and slow steps, which no figure of their path has, and those in slow ones alone."""
+    parts = steps[steps["warm_up"]], steps[steps["slow"] != ""]
+    in_warm_up, in_slow = (_lie_in(instances, part) for part in parts)
+    return instances.assign(left_out=in_warm_up | in_slow, slow=in_slow & ~in_warm_up)
+
+
+def _lie_in(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
     """Find the instances that are, or lie by CPU time in, one of some steps."""
     is_inside = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")

@@ -14,10 +14,10 @@ from tcprof.analysis.kernels.untraced import hide_idle
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.marked_steps import are_steady, counted_paths, find_instances_inside, find_marked_steps
+from tcprof.analysis.steps.marked_steps import are_steady, counted_paths, find_marked_steps, mark_left_out
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
-from tcprof.frames import KINDS
+from tcprof.frames import INSTANCES, KINDS
 from tcprof.sources import Samples
 
 KEYS = ["gpu", "domain", "path", "depth"]
@@ -233,8 +233,7 @@ def _join_kinds(analysis: Analysis) -> Analysis:
     if (counted == steps["counted"]).all() or not steps["counted"].any():
         return analysis
     steps = steps.assign(counted=counted, kind=steps["kind"].where(~is_step, 0))
-    left_out = find_instances_inside(analysis.instances, steps[~are_steady(steps)])
-    return with_steps(analysis, steps, instances=analysis.instances.assign(left_out=left_out))
+    return with_steps(analysis, steps, instances=INSTANCES.conform(mark_left_out(analysis.instances, steps)))
 
 
 def share_steps(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
