@@ -309,6 +309,37 @@ def test_an_unknown_command_is_answered_with_one_like_it(run: Run) -> None:
     assert run("help", "rangs").status == 2
 
 
+def test_help_explains_a_term_of_the_glossary(run: Run) -> None:
+    assert (
+        run("help", "mfu").out
+        == "MFU: useful FLOP of the model over the dense peak.\n  XProf: FLOPS utilization (model)\n"
+    )
+    assert run("help", "range", "instance").out.startswith("range instance: one execution of a range")
+    assert "Tensor Active; " in run("help", "no such term").err
+
+
+def test_the_man_page_is_up_to_date() -> None:
+    folder = Path(__file__).parents[1] / "docs"
+    code = "import runpy; print(runpy.run_path('docs/generate_man.py')['render'](), end='')"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder.parent)
+    assert text.stdout == (folder / "tcprof.1").read_text(encoding="utf-8"), "run: python docs/generate_man.py"
+
+
+def test_the_cache_says_its_size_and_goes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TCPROF_CACHE", str(tmp_path / "kept"))
+    run("show", AMP)
+    assert re.match(r".*kept: 1 analysis, [\d.]+ KiB of at most 2.0 GiB", run("cache").out)
+    assert " removed" in run("cache", "--clear").out
+    assert ": 0 analyses, 0 B of" in run("cache").out
+    monkeypatch.setenv("TCPROF_CACHE", "0")
+    assert "is off" in run("cache").out
+
+
+@pytest.mark.parametrize(("when", "has_colors"), [("auto", False), ("always", True), ("never", False)])
+def test_colors_are_as_asked_for(when: str, has_colors: bool, run: Run) -> None:
+    assert ("\x1b[" in run("ranges", AMP, "--color", when).out) is has_colors
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "at", "completions"),

@@ -35,7 +35,7 @@ GROUPS = {
         "timeline": "views",
     },
     "Compare": {"compare": "compare", "history": "history", "ranks": "ranks"},
-    "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "tools"},
+    "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "tools", "cache": "tools"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 HELP = "help"
@@ -60,7 +60,7 @@ app = typer.Typer(
     cls=TcprofGroup,
     help="Are the Tensor Cores working, where not, why, and did my change help?",
     epilog="Examples:\n\ntcprof profile train.py\n\ntcprof compare base.nsys-rep new.nsys-rep\n\n"
-    "'tcprof help COMMAND' explains a command.",
+    "'tcprof help COMMAND' explains a command, and 'tcprof help MFU' a term.",
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -101,6 +101,11 @@ def _run() -> int:
     """Run the command that the arguments ask for; returns its exit status."""
     args = sys.argv[1:] or ["--help"]
     if args[0] == HELP:
+        if args[1:] and args[1] not in COMMANDS and not args[1].startswith("-"):
+            from tcprof.cli.glossary import explain_term
+
+            echo(f"{explain_term(' '.join(args[1:]))}\n")
+            return 0
         args = [*args[1:], "--help"]
     named = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
     for name in named or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import BRIEF, TEXT, add_suffix, print_document, read_recording
+from tcprof.cli.output import BRIEF, TEXT, add_suffix, choose_color, print_document, read_recording
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for, load_format
@@ -40,6 +40,13 @@ def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **se
     return {name: (Annotated[kind, typer.Option(*flags, help=help_text, **settings)], default)}
 
 
+COLOR = option(
+    *("color", Literal["auto", "always", "never"], "auto"),
+    "Colours in the terminal; auto: where it shows them, and NO_COLOR is not set.",
+    callback=choose_color,
+)
+
+
 def paths_argument(name: str, metavar: str, help_text: str) -> Options:
     """Declare an argument of several paths."""
     kind = Annotated[list[Path], typer.Argument(metavar=metavar, help=help_text)]
@@ -55,7 +62,7 @@ def format_option(formats: tuple[str, ...], help_text: str = _FORMAT_HELP) -> Op
         return text
 
     settings = {"metavar": "|".join(formats), "parser": check, "autocompletion": lambda: [*formats]}
-    return option("output_format", str | None, None, help_text, "--format", show_default=False, **settings)
+    return option("output_format", str | None, None, help_text, "--format", show_default=False, **settings) | COLOR
 
 
 def limit_to(default: int, help_text: str = "Number of rows to show, most GPU time first; 0 for all.") -> Options:

@@ -25,6 +25,7 @@ TEXT = "text"
 BRIEF = "brief"  # no format of its own: what is printed beside a page
 NARROWEST = 40
 ELSEWHERE = 120  # columns where the output is no terminal, and COLUMNS does not say
+_COLOR = {"when": "auto"}  # of the command that runs
 
 
 def print_document(
@@ -133,8 +134,16 @@ def width(stream: TextIO | None) -> int:
     return max(columns or ELSEWHERE, NARROWEST)
 
 
+def choose_color(when: str) -> str:
+    """Set when streams have colours: auto, always or never."""
+    _COLOR["when"] = when
+    return when
+
+
 def has_color(stream: TextIO) -> bool:
     """Tell whether a stream is a terminal that shows colours, and its user wants them."""
+    if _COLOR["when"] != "auto":
+        return _COLOR["when"] == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from tcprof import units
 from tcprof.cli import app
 from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, takes
 from tcprof.cli.output import print_document, progress
+from tcprof.cli.streams import echo
 from tcprof.errors import INSTALL_EXTRA, UsageError
 
 _NOT_READY = 3
@@ -59,6 +61,33 @@ def workloads(asked: Asked) -> None:
     chosen, file, _ = asked.choose_outputs(formats=LIST_FORMATS)
     folder = find_workloads()
     print_document(view_workloads(folder, read_workloads(folder, Path.cwd())), chosen, file)
+
+
+@app.command(epilog="Examples:\n\ntcprof cache\n\ntcprof cache --clear")
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all cached analyses; recordings stay.")] = False,
+) -> None:
+    """Show where cached analyses are and how much space they take, or remove them.
+
+    tcprof keeps the analysis of each recording that it reads, so that the next command on it is fast; the oldest go
+    beyond 2 GiB. TCPROF_CACHE=FOLDER chooses the folder, and TCPROF_CACHE=0 turns the cache off.
+    """
+    from tcprof.saved.cache import MOST_BYTES, user_cache
+    from tcprof.saved.contents import find_folder
+
+    kept = user_cache(lambda note: None)
+    if kept is None:
+        echo("The cache is off (TCPROF_CACHE).\n")
+        return
+    entries = kept.list_entries()
+    size = units.format_bytes(sum(entry.stat().st_size for entry in entries))
+    for entry in entries if clear else ():
+        entry.unlink(missing_ok=True)
+    count = units.format_things(len(entries), "analysis", "analyses")
+    removed = (
+        " removed" if clear else f" of at most {units.format_bytes(MOST_BYTES)}; tcprof cache --clear removes them"
+    )
+    echo(f"{find_folder()}: {count}, {size}{removed}\n")
 
 
 @app.command(epilog="Example:\n\ntcprof mcp --root runs/")

@@ -63,12 +63,16 @@ class Cache:
         except (OSError, OutputError, ValueError) as error:
             self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache: without this note)")
 
+    def list_entries(self) -> list[Path]:
+        """List the analyses that are kept."""
+        return sorted(self._folder.glob(f"*{SAVED_SUFFIX}"))
+
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
         facts = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
         return self._folder / f"{hashlib.sha256(facts.encode()).hexdigest()[:40]}{SAVED_SUFFIX}"
 
     def _make_room(self) -> None:
-        entries = [(path.stat(), path) for path in self._folder.glob(f"*{SAVED_SUFFIX}")]
+        entries = [(path.stat(), path) for path in self.list_entries()]
         total = sum(status.st_size for status, _ in entries)
         for status, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
             if total <= MOST_BYTES:
