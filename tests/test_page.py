@@ -64,8 +64,7 @@ class TestReport:
         assert report.first_column() == ["Range (totals)", "whole capture", "step", "forward", "backward"]
 
     def test_unknown_is_a_dash(self, report):
-        assert [report.rows[4][place] for place in (2, 3, 5)] == ["–"] * 3
-        assert [each for tag, each in report.elements if tag == "td" and each.get("data-values") == "  "]
+        assert [report.rows[4][place] for place in (2, 3)] == ["–"] * 2
 
     def test_columns_have_their_names_for_csv(self, report):
         columns = [each["data-columns"] for tag, each in report.elements if tag == "th" and "data-columns" in each]
@@ -74,8 +73,9 @@ class TestReport:
             "lost_time_ns",
             "tensor_active_mean_pct tensor_active_low_pct tensor_active_high_pct",
         ]
-        values = [each["data-values"] for tag, each in report.elements if tag == "td" and "data-values" in each]
-        assert values[2:4] == ["17000000 94.4444444", "14.5 13.5 15.5"]
+        assert not [each for tag, each in report.elements if tag == "td" and "data-values" in each], (
+            "no script reads it"
+        )
 
     def test_plotly_is_there_once_and_nothing_is_fetched(self, report):
         assert sum(read_bundle().strip() in script for script in report.scripts) == 1

@@ -25,15 +25,11 @@ def describe_job(job: Job) -> str:
     facts = [f"step time {format_ns(whole['step_time_ns'])}"]
     facts += _fact("Tensor Active", units.format_pct(ranks["tensor_active_pct"].mean()))
     facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
-    facts.append(f"MFU {units.format_pct(whole['mfu_pct'])}")
-    facts.append(f"throughput {_format_throughput(job)}")
+    facts += _fact("MFU", units.format_pct(whole["mfu_pct"]))
+    rate = units.format_count(whole["throughput"])
+    facts += [f"throughput {rate} {one_line(job.per_step.unit)}/s"] if job.per_step and rate != units.UNKNOWN else []
     of_all = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
     return f"{len(ranks):,}{of_all} ranks, {steps:,} steps: {', '.join(facts)}."
-
-
-def _format_throughput(job: Job) -> str:
-    rate = units.format_count(job.whole["throughput"].iloc[0])
-    return f"{rate} {one_line(job.per_step.unit)}/s" if job.per_step else rate
 
 
 def _fact(name: str, text: str) -> list[str]:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tcprof.record.diagnosis import MachineCheck
 
 
-_MOST_PLAIN = 30  # rows of a table for readers without scripts
+_MOST_PLAIN = 50  # rows of a table for readers without scripts
 # Roles of notes: what Markdown begins with; a page's title, where its document has none, and a line below it; what the
-# figures leave out; cautions; and a line that leads to the section of this name.
-VERDICT, TITLE, SUBTITLE, BASE, WARNINGS, LINKED = "verdict", "title", "subtitle", "base", "warnings", "linked"
+# figures leave out; and cautions.
+VERDICT, TITLE, SUBTITLE, BASE, WARNINGS = "verdict", "title", "subtitle", "base", "warnings"
 
 
 class Medium(StrEnum):
@@ -249,10 +249,16 @@ class Grouping:
 
     @property
     def plain(self) -> Table:
-        """Return the table for readers without scripts: its first rows, without the kernels below them."""
+        """Return the table for readers without scripts: its first rows and columns, without the kernels below them."""
         rows = [line.row for line in self.lines if not line.site and (line.kind or line.parent < 0)]
         hidden = self.table.hidden + max(len(rows) - _MOST_PLAIN, 0)
-        return replace(self.table, rows=tuple(rows)[:_MOST_PLAIN], hidden=hidden, search="")
+        kept = [place for place, heading in enumerate(self.table.headings) if heading.on_page]
+        headings = tuple(self.table.headings[place] for place in kept)
+        cut = tuple(
+            replace(row, cells=tuple(replace(row.cells[place], sort="", values=()) for place in kept if row.cells))
+            for row in rows[:_MOST_PLAIN]
+        )
+        return replace(self.table, headings=headings, rows=cut, hidden=hidden, search="")
 
 
 @dataclass(frozen=True)

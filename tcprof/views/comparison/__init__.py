@@ -20,7 +20,7 @@ from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.gate import view_gate
-from tcprof.views.comparison.quantities import list_quantities, list_range_changes
+from tcprof.views.comparison.quantities import list_quantities, list_quantities_of_sides, list_range_changes
 from tcprof.views.comparison.sides import (
     ShownSide,
     compare_provenance,
@@ -35,7 +35,6 @@ from tcprof.views.comparison.sides import (
 from tcprof.views.comparison.steps import MOST_POINTS, figure_steps
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import (
-    LINKED,
     VERDICT,
     WARNINGS,
     Chapter,
@@ -54,7 +53,7 @@ from tcprof.views.document import (
 from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus, recording_data
 from tcprof.views.tables import Table
 
-_HARD = "What makes these recordings hard to compare"
+_TRUST = "Before you trust the figures of a side"
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _STEPS = (
     "Each line is a recording, each symbol a step. Open symbols are warm-up, which no figure includes; arrows mark "
@@ -126,13 +125,13 @@ def _list_parts(
     return (
         Only(Medium.PAGE, lambda: (SideNames(tuple(map(_name_side, sides, links))),)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_list_sentences(findings, everything)), VERDICT),)),
-        Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_link_cautions(findings))),
+        Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_list_cautions(sides, findings))),
         Only(Medium.SCREEN, lambda: _list_side_tables(comparisons, set(rows[0]["gpu"]) if pair else None)),
         Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges) if pair else ()),
         Only(Medium.PAGE, lambda: _list_sections(sides, comparisons)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_describe_rest(*pair, ranges))),) if pair and not everything else ()),
         Only(Medium.SCREEN, lambda: (Notes((*describe_recordings(comparisons), *base)),) if everything else ()),
-        Only(Medium.PAGE, lambda: (*_list_cautions(sides, findings), *list_commands(sides, links))),
+        Only(Medium.PAGE, lambda: list_commands(sides, links)),
         Only(Medium.PAGE, lambda: (_view_provenance(sides),)),
     )
 
@@ -162,13 +161,6 @@ def _list_sections(sides: Sequence[ShownSide], comparisons: Sequence[Comparison]
 
 def _list_all_cautions(findings: Sequence[ComparedFindings]) -> tuple[str, ...]:
     return texts_of((caution for judged in findings for caution in judged.cautions), Severity.CAUTION)
-
-
-def _link_cautions(findings: Sequence[ComparedFindings]) -> list[Notes]:
-    """Link to what makes recordings hard to compare, where anything does."""
-    count = len(_list_all_cautions(findings))
-    hard = "1 thing makes" if count == 1 else f"{count} things make"
-    return [Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if count else []
 
 
 def title_sides(comparisons: Sequence[Comparison]) -> str:
@@ -321,8 +313,9 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
 
 def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
     title = gpu_title_of_several(gpu, comparisons[0].base.first, comparisons[0].new.first)
-    tables = tuple(table for table in list_sides(comparisons) if table.gpu == gpu)
-    return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tables)
+    tables = [table for table in list_sides(comparisons) if table.gpu == gpu]
+    tables += [list_quantities_of_sides(comparisons, gpu)] if len(comparisons) > 1 else []
+    return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tuple(tables))
 
 
 def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
@@ -335,17 +328,16 @@ def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"steps-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
 
 
-def _list_cautions(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
-    """List what makes the sides hard to compare, and what to know of each."""
-    cautions = _list_all_cautions(findings)
-    sections = [Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []
+def _list_cautions(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Part]:
+    """List what makes the sides hard to compare, and, folded, what to know of each."""
     side_findings = [findings[0].base, *(judged.new for judged in findings)]
-    for side, of_side in zip(sides, side_findings, strict=True):
-        lines = (*list_left_out(side.side), *texts_of(of_side, Severity.CAUTION))
-        title = f"{_role(side, len(sides))}: before you trust its figures"
-        if lines:
-            sections.append(Section(f"trust-{side.number}", title, (Notes(lines, WARNINGS),)))
-    return sections
+    of_sides = [
+        Section(f"trust-{side.number}", side.name, (Notes(lines, WARNINGS),))
+        for side, of_side in zip(sides, side_findings, strict=True)
+        if (lines := (*list_left_out(side.side), *texts_of(of_side, Severity.CAUTION)))
+    ]
+    folded = [Section("trust", _TRUST, tuple(of_sides), chapter=Chapter.VERDICT)] if of_sides else []
+    return [Notes(_list_all_cautions(findings), WARNINGS), *folded]
 
 
 def _role(side: ShownSide, count: int) -> str:

@@ -1,7 +1,7 @@
 """The quantities of the steps that are compared, and the changes of all ranges."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +38,31 @@ def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
     rows = tuple(quantity_row(*row) for row in _list_known(comparison, gpu))
     first = f"Per {step_name(comparison)}"
     return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
+
+
+def list_quantities_of_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
+    """List the steps' quantities of one baseline, and of each side compared with it the value and its change."""
+    rows = {(quantity, depth): row for quantity, _, depth, row in _list_known(comparisons[0], gpu)}
+    headings = [Heading.of(COMPARISON["base"], title="Base")]
+    headings += [
+        Heading(one_line(one.new.name), _BESIDE, before=("value",), columns=("change",)) for one in comparisons
+    ]
+    listed = []
+    for (quantity, depth), first in rows.items():
+        if depth > 1 and not quantity.part_of:
+            continue  # means beside medians: the table of each side has them
+        cells = [side_cell(quantity, first, "base")]
+        for comparison in comparisons:
+            row = find_row(comparison, gpu, quantity.name)
+            before, tone = (side_cell(quantity, row, "new").text,), tone_of(quantity, row)
+            in_points, mark = quantity.in_points, change_mark(row)
+            cells.append(Cell.change(row[quantity.change], in_points, before=before, mark=mark, tone=tone))
+        listed.append(Row(quantity.column.title, tuple(cells), depth, nested=depth > 1, full=quantity.name))
+    name = f"Per {step_name(comparisons[0])}"
+    return Table(f"sides-quantities-{gpu}", "", name, tuple(headings), tuple(listed), gpu=gpu)
+
+
+_BESIDE = "Its change against the baseline, a ratio or points, and its value. ~ marks changes that are inconclusive."
 
 
 def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
