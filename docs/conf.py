@@ -20,6 +20,9 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 autodoc_typehints = "description"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_js_files = [("copy.js", {"defer": "defer"})]
+html_css_files = ["site.css"]
 html_title = f"tcprof {__version__}"
 html_show_copyright = html_show_sphinx = html_copy_source = False
 html_show_search_summary = False  # it fetches pages, which browsers refuse of files
