@@ -29,7 +29,7 @@ from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import Condition, parse_condition
 from tcprof.comparison.matching.sides import find_renamings, list_path_keys, rename_paths
 from tcprof.comparison.statistics.rows import MEDIAN, list_rows, sure_statistics
-from tcprof.findings.compared.verdict import judge_change
+from tcprof.findings.compared.verdict import decisive, is_shown, time_row
 from tcprof.frames import quantity_of
 
 QUANTITIES = ("step_time", "time", "kernel_time", "tensor_active", "host_time")
@@ -160,7 +160,7 @@ def of_pairs() -> Rows:
 def _judge_pair(comparison: Comparison) -> dict[str, int]:
     """What the verdict and the rows of the steps claim, and whether a gate within what they claim fails."""
     rows, path = comparison.rows, comparison.step_path
-    sure = " takes " in judge_change(comparison, 0).head
+    sure = is_shown(decisive(time_row(comparison, 0)))
     either = [judge_condition(each, rows, path).verdict == "fail" for each in CONDITIONS["step_time"]]
     claims = [row for _, row in rows[rows["path"] == path].iterrows() if sure_statistics(row)]
     gates = [judge_condition(parse(text), rows, path).verdict for row in claims for text in _within(row)]
