@@ -62,9 +62,9 @@ def test_warnings_follow_the_verdict_and_precede_the_figures(run: Run) -> None:
     }
     assert not any(done.err for done in outputs.values())
     text = " ".join(outputs["text"].out.split())
-    assert re.match(r"transformer_compiled takes 0\.79.*warning: .*1\.87 GHz → 1\.80 GHz.*warning: .* Step ", text)
+    assert re.match(r"transformer_compiled is faster: 0\.79.*warning: .*1\.87 GHz → 1\.80 GHz.*warning: .* Step ", text)
     verdict, gate, first, *_ = outputs["markdown"].out.split("\n\n")
-    assert (verdict[:25], gate[:13], first[:9]) == ("**transformer\\_compiled t", "**Gate passed", "warning: ")
+    assert (verdict[:25], gate[:13], first[:9]) == ("**transformer\\_compiled i", "**Gate passed", "warning: ")
     tables = outputs["markdown"].out.split("\n| ")[2:]
     assert outputs["markdown"].out.count("<details>") == len([each for each in tables if "|---|" in each]) - 1 == 2
     assert list(json.loads(outputs["json"].out))[:5] == ["tcprof", "kind", "verdict", "faults", "warnings"]

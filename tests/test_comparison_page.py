@@ -59,7 +59,7 @@ class TestTwoSides:
     @pytest.mark.slow
     def test_the_verdict_is_what_the_terminal_says(self, page, steps):
         (said,) = judge_comparison(steps).verdict
-        assert "opt takes 0.57" in said
+        assert "opt is faster: 0.57" in said
         assert said in plain(page)
         assert "base → opt" in page.text
 
@@ -69,7 +69,7 @@ class TestTwoSides:
         document = view_comparison([found])
         (summary,) = (part for part in document.shown_on(Medium.PAGE) if isinstance(part, Summary))
         times = "Median step time 10.4 ms → 8.21 ms."
-        assert summary.verdict[:2] == ("compiled takes 0.792x as long (0.780x to 0.805x).", times)
+        assert summary.verdict[:2] == ("compiled is faster: 0.792x the step time (0.780x to 0.805x).", times)
         assert " ".join(summary.verdict) == " ".join(found.gpus[0].sentences), "and it says the same"
         sections = [part for part in document.shown_on(Medium.PAGE) if isinstance(part, Section)]
         first = next(section for section in sections if section.chapter != Chapter.VERDICT)
@@ -142,7 +142,7 @@ class TestGate:
         gate = Gate((judge_condition(parse_condition("time > +5%"), steps.rows, steps.step_path),))
         assert gate.verdict == "pass"
         shown = plain(Page(render_page([steps], gate=gate)))
-        assert shown.index("Gate passed") < shown.index("pass time > +5%") < shown.index("opt takes ")
+        assert shown.index("Gate passed") < shown.index("pass time > +5%") < shown.index("opt is ")
 
     @pytest.mark.slow
     def test_none(self, steps):

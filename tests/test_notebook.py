@@ -50,7 +50,7 @@ def test_an_analysis_shows_its_verdict_its_advice_and_what_loses_most():
 def test_a_comparison_shows_its_verdict_and_its_steps():
     base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "tf32"))
     seen = Seen(tcprof.compare(base, new)._repr_html_())
-    assert "new takes 0.43" in seen.text
+    assert "new is faster: 0.43" in seen.text
     assert "Step time" in seen.text
 
 

@@ -42,7 +42,7 @@ def test_the_tutorial(without_nsys: None) -> None:
     assert "'Use CUDA graphs': 50" in advice
     assert "lost_ns" in modules
     assert "application/vnd.plotly" in roofline
-    assert "takes 0.79" in compared
+    assert "is faster: 0.79" in compared
     assert "tcprof: " in recorded
     assert "absent" in recorded
     assert "Traceback" not in recorded

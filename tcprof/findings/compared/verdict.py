@@ -129,7 +129,7 @@ def say_change(row: Row, name: str, time: str) -> tuple[str, str]:
 
 def name_time(row: Row) -> str:
     """What the time of ``time_row`` is called in a sentence."""
-    return _TIMES.get(row["quantity"], "step time")
+    return _TIMES.get(str(row.get("quantity")), "step time")
 
 
 def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
@@ -162,13 +162,13 @@ def _times(row: Row) -> str:
 
 
 def _changed(row: Row) -> str:
-    """How a time has changed: "takes 0.794x as long (0.781x to 0.806x)", in the direction of all other ratios."""
-    return f"takes {_ratio(row)}"
+    """How a time has changed: "is faster: 0.794x the step time (0.781x to 0.806x)", in the direction of all ratios."""
+    return f"is {'slower' if row['verdict'] == HIGHER else 'faster'}: {_ratio(row)}"
 
 
 def _ratio(row: Row) -> str:
     interval = units.describe_interval(row["ratio_low"], row["ratio_high"], units.format_ratio)
-    return f"{units.format_ratio(row['ratio'])} as long{f' ({interval})' if interval else ''}"
+    return f"{units.format_ratio(row['ratio'])} the {name_time(row)}{f' ({interval})' if interval else ''}"
 
 
 def _not_shown(row: Row, times: str) -> tuple[str, str]:
