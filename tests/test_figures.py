@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_samples
+from report_inputs import HOSTILE
 
 from tcprof.analysis.drawing import compute_envelope
 from tcprof.frames import SAMPLES, Column
-from tcprof.render.html.timeline import draw_skeleton, lanes
+from tcprof.render.html.timeline import list_strips
 from tcprof.untrusted import one_line
 from tcprof.views.figures import label, traces, unit_ticks
 from tcprof.views.figures.traces import Curve
@@ -16,10 +16,6 @@ from tcprof.views.figures.traces import Curve
 
 def arrays(*values):
     return tuple(np.asarray(value) for value in values)
-
-
-def named(figure, name):
-    return [trace for trace in figure.data if trace.name == name]
 
 
 class TestEnvelope:
@@ -66,31 +62,15 @@ class TestEnvelope:
         assert not len(compute_envelope(*arrays(*[np.empty(0, np.int64)] * 2, np.empty(0)), 10))
 
 
-class TestMetricsThatAreNoPercentages:
-    """Each is a strip of its own in its unit, with nothing said but its column."""
-
-    @pytest.fixture
-    def draw(self, monkeypatch):
-        def draw(unit):
-            power = Column("power_w", "Power.", title="GPU power", unit=unit)
-            curve = Curve("GPU power", ("power_w",), "#9467BD")
-            monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
-            monkeypatch.setattr(traces, "MEASURED", (curve,))
-            analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
-            drawn = lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100)
-            return draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()
-
-        return draw
-
-    @pytest.mark.parametrize(("unit", "symbol"), [("W", "W"), ("hz", "Hz"), ("count", ""), ("furlong", "furlong")])
-    def test_it_is_a_strip_in_its_unit(self, draw, unit, symbol):
-        drawn = draw(unit)
-        (line,) = named(drawn, "GPU power")
-        axis = drawn.layout[line.yaxis.replace("y", "yaxis", 1)]
-        assert tuple(axis.range) == (0, pytest.approx(770))
-        assert list(axis.ticktext) == [f"{value} {symbol}".strip() for value in (0, 200, 400, 600)]
-        assert "GPU power" in [note.text for note in drawn.layout.annotations]
-        assert line.meta["unit"] == symbol
+@pytest.mark.parametrize(("unit", "symbol"), [("W", "W"), ("hz", "Hz"), ("count", ""), ("furlong", "furlong")])
+def test_a_metric_that_is_no_percentage_is_a_strip_in_its_unit(monkeypatch, unit, symbol):
+    """Nothing is said of it but its column."""
+    power = Column("power_w", "Power.", title="GPU power", unit=unit)
+    curve = Curve("GPU power", ("power_w",), "#9467BD")
+    monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
+    monkeypatch.setattr(traces, "MEASURED", (curve,))
+    (strip,) = list_strips({curve: 700.0}, 0.0)
+    assert (strip["title"], strip["high"], strip["unit"]) == ("GPU power", 700.0, symbol)
 
 
 class TestTicks:

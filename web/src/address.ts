@@ -8,7 +8,7 @@ export function readAddress(): string | null {
 
 /** Put a state into the address, as a step that Back undoes, or in place of the one that is there. */
 export function writeAddress(fragment: string, how: "pushState" | "replaceState"): void {
-  if (how === "replaceState" && fragment === (readAddress() ?? "")) return;
+  if (fragment === (readAddress() ?? "")) return;
   try {
     history[how](history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
   } catch { /* a page within another one may have no history of its own */ }

@@ -26,15 +26,13 @@ export function saveCsv(name: string, rows: readonly Cells[]): void {
 export function figureRows({ data = [], layout }: Partial<Pick<Figure, "data" | "layout">>): Cells[] {
   const table = layout?.meta?.csv;
   if (table) return [table.columns, ...table.rows];
-  const isTimeline = data.some(({ meta }) => meta?.unit !== undefined);
-  const rows: Cells[] = [isTimeline ? ["series", "time_s", "value", "unit"] : ["series", "x", "y"]];
+  const rows: Cells[] = [["series", "x", "y"]];
   for (const trace of data) {
-    if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue; // outlines, and places of bars
     const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
     const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
     for (let i = 0; i < Math.max(x.length, y.length); i++) {
       const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i], ...(isTimeline ? [trace.meta?.unit] : [])]);
+      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
     }
   }
   return rows;

@@ -54,6 +54,15 @@ export function onPrint(call: (isPrinted: boolean) => void): void {
   addEventListener("afterprint", () => call(false));
 }
 
+/** Let the browser paint and answer before what comes next. */
+export function rest(): Promise<void> {
+  return new Promise((done) => {
+    const { port1, port2 } = new MessageChannel(); // a timer would wait for 4 ms
+    port1.onmessage = () => { port1.close(); done(); };
+    port2.postMessage(null);
+  });
+}
+
 /** Save a file as if the reader had followed a link to it. */
 export function download(href: string, name: string): void {
   element("a", { href, download: name }).click();

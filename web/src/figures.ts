@@ -1,9 +1,10 @@
-/** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
+/** The figures of a page: each element with data-figure, drawn from the JSON of that id when it comes near the window. */
 import { coarsePointer, narrowScreen, onColors, readColor } from "./colors";
-import { find, findAll, onPrint } from "./dom";
-import { hasItems, keepLabels, type Figure, type Layout, type PlotElement } from "./plotly";
+import { element, find, findAll, onPrint } from "./dom";
+import { unpackText } from "./timeline/unpack";
+import { hasItems, keepLabels, type Figure, type PlotElement } from "./plotly";
 
-export const CONFIG = {
+const CONFIG = {
   responsive: true,
   displaylogo: false,
   scrollZoom: false,
@@ -16,110 +17,94 @@ export const CONFIG = {
 
 type Follow = (plot: PlotElement, figure: Figure) => void;
 
-/** Milliseconds after which plotly has given its figures the window's width. */
-const SETTLED = 300;
-
-/** A4 between its margins, in pixels. */
-const PAPER = 690;
-
-/** Draw all figures.
- *
- * @param before - Settled once is drawn what stands before them.
- * @param follow - Is given each that is drawn, with the figure: what a page does with clicks in it.
- * @returns A promise for each that it is drawn.
- */
-export function startFigures(before: Promise<unknown>, follow: Follow): Promise<void>[] {
-  const plots = findPlots();
-  let last = before;
-  const drawn = plots.map((plot) => {
-    const mine = last.then(pause).then(() => drawFigure(plot, follow)); // so that the browser shows what is drawn, and answers
-    last = mine.catch(() => {});
-    return mine;
-  });
-  void Promise.allSettled(drawn).then(unsettle);
-  return drawn;
-}
-
-/** Redraw the figures that are there in the page's colours. */
-function restyle(): void {
-  relayout(findPlots(), appearance());
-}
-
-/** Let all figures follow the system's colours, the window's width, parts that open, and paper. */
-export function fitFigures(): void {
-  onColors(restyle);
-  narrowScreen.addEventListener("change", restyle);
-  afterResize();
-  afterOpening();
-  onPaper();
-}
+const NEAR = "600px"; // from the window: what is nearer is drawn
+const IDLE = 1500; // milliseconds after which the page is at rest
+const PAPER = 690; // pixels of A4 between its margins
 
 const findPlots = () => findAll<PlotElement>("[data-figure]");
+const isDrawn = (plot: PlotElement) => plot.data !== undefined;
 
-/** Lay figures out once more when they have their new width: a legend that needs fewer lines then, as on a phone that is
- * turned, would keep the place that it had, and lie over the curves. */
-function afterResize(): void {
-  let [width, waiting] = [innerWidth, 0];
-  addEventListener("resize", () => {
-    unsettle();
-    if (innerWidth === width) return; // a phone's address bar came or went
-    width = innerWidth;
-    clearTimeout(waiting);
-    waiting = setTimeout(restyle, SETTLED);
-  });
-}
-
-/** Give figures in parts that open the width that there is: one that was drawn while its part was closed has none yet. */
-function afterOpening(): void {
-  document.addEventListener("toggle", ({ target }) => {
-    if (!(target instanceof HTMLDetailsElement)) return;
-    unsettle();
-    if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
-  }, { capture: true }); // it does not bubble
-}
-
-/** On paper there is less width than in the window. */
-function onPaper(): void {
-  // With the timeline: what is wider than the paper makes a browser shrink the whole page.
+/** Draw each figure when it comes near, and all of them for paper.
+ *
+ * @param follow - Is given each that is drawn, with the figure: what a page does with clicks in it.
+ * @returns Resolves when those that are near at first are drawn.
+ */
+export function startFigures(follow: Follow): Promise<void> {
+  const drawing = new Map<PlotElement, Promise<void>>();
+  const draw = (plot: PlotElement): Promise<void> => {
+    const known = drawing.get(plot) ?? loadPlotly().then(() => drawFigure(plot, follow));
+    drawing.set(plot, known);
+    return known;
+  };
+  fitFigures();
+  if (findPlots().length) setTimeout(() => void unpackPlotly(), IDLE); // print does not wait for it
   onPrint((isPrinted) => {
-    const printed = findAll<PlotElement>("[data-figure], #timeline");
-    printed.forEach((plot) => { plot.style.width = isPrinted ? `${PAPER}px` : ""; });
-    relayout(printed, { autosize: !isPrinted, width: isPrinted ? PAPER : null });
+    if (isPrinted) runPlotly();
+    const undrawn = isPrinted && "Plotly" in window ? findPlots().filter((each) => !isDrawn(each)) : [];
+    for (const plot of undrawn) drawing.set(plot, drawFigure(plot, follow));
+    const change = { autosize: !isPrinted, width: isPrinted ? PAPER : null };
+    findPlots().forEach((plot) => { plot.style.width = isPrinted ? `${PAPER}px` : ""; });
+    relayout(change);
+  });
+  return new Promise((done) => {
+    const watcher = new IntersectionObserver((entries) => {
+      const near = entries.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target as PlotElement);
+      near.forEach((plot) => watcher.unobserve(plot));
+      void Promise.all(near.map(draw)).then(() => done());
+    }, { rootMargin: NEAR });
+    findPlots().forEach((plot) => watcher.observe(plot));
+    if (!findPlots().length) done();
   });
 }
 
-const pause = () => new Promise<void>((done) => { setTimeout(done); });
-const isDrawn = (plot: PlotElement) => plot._fullLayout !== undefined;
-
-let settling = 0;
-
-/** Plotly measures what it lays out, so a browser must not leave it out as too far from the window: see page.css. */
-function unsettle(): void {
-  document.documentElement.classList.remove("settled");
-  clearTimeout(settling);
-  settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
+/** Let those that are drawn follow the page's colours, and parts that open, in which they have no width before. */
+function fitFigures(): void {
+  const restyle = () => relayout(appearance());
+  onColors(restyle);
+  narrowScreen.addEventListener("change", restyle);
 }
 
 /** Change those that are drawn; the others take what holds then. Each is done when it returns: print does not wait. */
-function relayout(plots: PlotElement[], change: object): void {
-  unsettle();
-  plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
+function relayout(change: object): void {
+  findPlots().filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
+}
+
+let unpacked = "";
+let loading: Promise<void> | null = null;
+
+/** Load the script of plotly, which a page holds packed, or has beside it, when the first figure needs it. */
+function loadPlotly(): Promise<void> {
+  return (loading ??= (async () => {
+    const { src, integrity } = find("#plotly-script").dataset;
+    if (!src) { await unpackPlotly(); runPlotly(); return; }
+    await new Promise((done, failed) => {
+      const script = element("script", { src, ...(integrity ? { integrity, crossOrigin: "anonymous" } : {}) });
+      script.addEventListener("load", done);
+      script.addEventListener("error", failed);
+      document.head.append(script);
+    });
+  })());
+}
+
+async function unpackPlotly(): Promise<void> {
+  const kept = find("#plotly-script");
+  if (!kept.dataset.src) unpacked ||= await unpackText(kept.textContent);
+}
+
+/** Run the script that is unpacked; once. */
+function runPlotly(): void {
+  if (unpacked && !("Plotly" in window)) document.head.append(element("script", { textContent: unpacked }));
 }
 
 async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
-  dress(figure.layout);
+  keepLabels(figure.layout);
+  for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
   await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
   if (plot.parentElement) find(".undrawn", plot.parentElement).remove();
   follow(plot, figure);
-}
-
-/** Give a figure that is to be drawn the page's colours. */
-export function dress(layout: Layout): void {
-  keepLabels(layout);
-  for (const [path, value] of Object.entries(appearance())) put(layout, path.split("."), value);
 }
 
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */

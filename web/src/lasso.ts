@@ -20,38 +20,32 @@ export function startLasso(plot: PlotElement, figure: Figure): void {
     select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
   });
   plot.on("plotly_deselect", () => select(null, { from: "figure" }));
+  if (chosen) mark(plot);
 }
 
 let shownGpu = () => 0;
+let chosen: { ids: ReadonlySet<number>; launches: number } | null = null;
 
-/** Show the kernels that are selected together alone, until none is, or Back leads to what was before.
- *
- * @param drawn - Resolves when the figures are drawn, which an address may be read before.
- */
-export function followLasso(subjects: Subjects, drawn: Promise<unknown>): void {
-  let chosen: ReadonlySet<number> | null = null;
-  const show = (ids: ReadonlySet<number> | null, launches: number) => {
-    if (!chosen && !ids) return;
-    chosen = ids;
-    void drawn.then(() => { if (chosen === ids) mark(ids, launches); });
-  };
-  const mark = (ids: ReadonlySet<number> | null, launches: number) => {
-    for (const plot of findAll<PlotElement & Partial<Figure>>("[data-figure]").filter(hasItems)) {
-      tell(plot, ids && `The table shows ${formatCount(ids.size)} kernel${ids.size === 1 ? "" : "s"} of these`, launches);
-      const selectedpoints = plot.data!.map(({ meta }) =>
-        ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items![place])) : null);
-      void Plotly.restyle(plot, { selectedpoints }).then(() => (ids ? null : Plotly.relayout(plot, { selections: [] })));
-    }
-  };
-  shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
+/** Show the kernels that are selected together alone, until none is, or Back leads to what was before. */
+export function followLasso(subjects: Subjects, currentGpu: () => number): void {
+  shownGpu = currentGpu;
   onSelection(({ selection, from }) => {
     const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
-    if (subject) {
-      const { merged } = subject.gpu.lanes.work;
-      const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
-      show(new Set(subject.parts!.map(({ id }) => id)), launches);
-    } else if (!selection || from === "address") show(null, 0);
+    if (!subject && (!chosen || (selection && from !== "address"))) return;
+    const { merged } = (subject?.gpu ?? subjects.gpus[0]).lanes.work;
+    const launches = Array.from(subject?.work() ?? []).reduce((sum, bar) => sum + merged[bar], 0);
+    chosen = subject && { ids: new Set(subject.parts!.map(({ id }) => id)), launches };
+    findAll<PlotElement & Partial<Figure>>("[data-figure]").filter(hasItems).forEach(mark);
   });
+}
+
+/** Mark in a figure that is drawn what is chosen. */
+function mark(plot: PlotElement): void {
+  const ids = chosen?.ids;
+  tell(plot, ids ? `The table shows ${formatCount(ids.size)} kernel${ids.size === 1 ? "" : "s"} of these` : null, chosen?.launches ?? 0);
+  const selectedpoints = plot.data!.map(({ meta }) =>
+    (ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items![place])) : null));
+  void Plotly.restyle(plot, { selectedpoints }).then(() => (ids ? null : Plotly.relayout(plot, { selections: [] })));
 }
 
 /** Say below a figure, which may be far from both, what the table and the timeline show. */

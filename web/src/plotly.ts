@@ -23,30 +23,19 @@ export interface TraceMeta {
   chooses?: string;
   /** Of each point the row of its kernel, which a lasso shows alone in the tables of kernels. */
   items?: number[];
-  /** Of the timeline's traces: what it fills them with. */
-  role?: "curve" | "band" | "lanes";
-  /** Of its curves: what their values are measured in. */
-  unit?: string;
 }
 
-export interface Trace<Meta = TraceMeta> {
+export interface Trace {
   name?: string;
   orientation?: "h" | "v";
   x?: Values;
   y?: Values;
   hovertext?: ArrayLike<string>;
-  visible?: boolean | "legendonly";
-  yaxis?: string;
-  meta?: Meta;
-  line?: { color?: string; width?: number };
-  fillcolor?: string;
+  meta?: TraceMeta;
   customdata?: ArrayLike<string | string[]>;
 }
 
 export interface Axis {
-  range: [number, number];
-  autorange?: boolean;
-  domain: [number, number];
   /** What becomes of labels that hang over the figure's edge. */
   ticklabeloverflow?: "allow";
 }
@@ -66,13 +55,6 @@ export interface Figure {
   layout: Layout;
 }
 
-/** What plotly leaves on a plot: pixels beside its axes and of them, and the axes as they are now. */
-export interface FullLayout {
-  _size: { l: number; t: number; w: number; h: number };
-  /** Its ticks can be changed here before its range is. */
-  xaxis: { range: [number, number]; tickvals?: number[]; ticktext?: string[] };
-}
-
 export interface ClickEvent {
   points: [{ data: Trace; customdata: string | string[] }];
 }
@@ -82,26 +64,14 @@ export interface AnnotationClick {
   annotation: { name?: string };
 }
 
-/** What changed in a layout: by the path of each value, as plotly gives them. */
-export interface LayoutChange {
-  dragmode?: string | false;
-  "xaxis.range"?: [number, number];
-  "xaxis.range[0]"?: number;
-  "xaxis.range[1]"?: number;
-}
-
 /** An element in which plotly has drawn. */
 export interface PlotElement extends HTMLElement {
   on(event: "plotly_click", call: (event: ClickEvent) => void): void;
   on(event: "plotly_selected", call: (event?: { points: { data: Trace; pointNumber: number }[] }) => void): void;
   on(event: "plotly_deselect", call: () => void): void;
   on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
-  on(event: "plotly_relayout" | "plotly_relayouting", call: (change: LayoutChange) => void): void;
-  on(event: "plotly_afterplot" | "plotly_doubleclick" | "plotly_restyle", call: () => void): void;
-  on(event: "plotly_beforehover", call: (event: MouseEvent) => boolean): void;
   /** What is drawn; none before that. */
   readonly data?: Trace[];
-  readonly _fullLayout?: FullLayout;
 }
 
 /** Whether a figure has circles that stand for kernels. */
@@ -118,15 +88,8 @@ export function keepLabels(layout: Layout): void {
 
 interface Library {
   newPlot(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
-  react(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
   restyle(plot: HTMLElement, change: object, traces?: number[]): Promise<void>;
   relayout(plot: HTMLElement, change: object): Promise<void>;
-  toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
-  Plots: { resize(plot: HTMLElement): void };
-  Fx: {
-    unhover(plot: HTMLElement): void;
-    loneHover(label: object, options: { container: Element; outerContainer: Element; gd: HTMLElement }): void;
-  };
 }
 
 declare global {

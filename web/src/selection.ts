@@ -16,6 +16,8 @@ const listeners: ((change: Change) => void)[] = [];
 let state: PageState = { selection: null, view: null };
 let isKnown: (selection: Selection) => boolean = () => true;
 let waiting = 0;
+let isTelling = false;
+let isZoom = false; // whether the window that is to be kept was chosen by hand
 
 /** Be told of each selection, of the same one again, too; and of none, as null. */
 export function onSelection(listener: (change: Change) => void): void {
@@ -29,18 +31,24 @@ export function currentSelection(): Selection | null {
 /** Select something, or nothing. Each new selection is a step that Back undoes. What the page does not know is ignored. */
 export function select(selection: Selection | null, { from }: { from: Origin }): void {
   if (selection && !isKnown(selection)) return;
-  writeAddress("replaceState"); // so that Back finds the window as it was left
+  writeWindow(); // so that Back finds the window as it was left
   const isNew = !isSame(selection, state.selection);
   state = { selection, view: state.view };
   if (isNew) writeAddress("pushState");
   tell(from);
 }
 
-/** Keep the timeline's window, null for all that was recorded, in the address. It is no step of its own for Back. */
+/** Keep the timeline's window, null for that which the page opens on, in the address: a step that Back undoes where it
+ * was chosen by itself, and part of the selection that it follows. */
 export function keepView(view: PageState["view"]): void {
   state = { selection: state.selection, view };
+  isZoom ||= !isTelling;
   clearTimeout(waiting);
-  waiting = setTimeout(() => writeAddress("replaceState"), PAUSE);
+  waiting = setTimeout(writeWindow, PAUSE);
+}
+
+function writeWindow(): void {
+  writeAddress(isZoom ? "pushState" : "replaceState");
 }
 
 /** Select what the address asks for, now and after Back; and by a click on any element with `data-select`.
@@ -65,6 +73,7 @@ function readAddress(): void {
   const fragment = fragmentOfAddress();
   if (fragment === null) return;
   clearTimeout(waiting);
+  isZoom = false;
   const { selection, view } = fromFragment(fragment);
   state = { selection: selection && isKnown(selection) ? selection : null, view };
   tell("address");
@@ -72,10 +81,13 @@ function readAddress(): void {
 
 function tell(from: Origin): void {
   const change = { ...state, from };
+  isTelling = true;
   for (const listener of listeners) listener(change);
+  isTelling = false;
 }
 
 function writeAddress(how: "pushState" | "replaceState"): void {
   clearTimeout(waiting);
+  isZoom = false;
   writeFragment(toFragment(state), how);
 }

@@ -6,7 +6,7 @@ export type Selection =
   | { kind: "range"; gpu: number; name: string; instance?: number }
   | { kind: "kernel"; gpu: number; name: string; instance?: number }
   | { kind: "module"; gpu: number; name: string }
-  | { kind: "step"; gpu: number; number: number }
+  | { kind: "step" | "gap"; gpu: number; number: number }
   | { kind: "finding"; name: string }
   /** Several at once, by their ids: kernels within a lasso, modules that are folded into a row. */
   | { kind: Several; gpu: number; ids: readonly number[] }
@@ -68,7 +68,7 @@ function fieldsOf(selection: Selection): [string, string][] {
 function mainField(selection: Selection): string {
   if (selection.kind === "window") return pairText([selection.start, selection.end]);
   if ("ids" in selection) return selection.ids.join(",");
-  return selection.kind === "step" ? String(selection.number) : selection.name;
+  return "number" in selection ? String(selection.number) : selection.name;
 }
 
 function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
@@ -76,8 +76,10 @@ function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
   if (gpu === null) return null;
   const pair = pairOf(fields.get("window"));
   if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
-  const number = wholeNumber(fields.get("step"));
-  if (number !== null) return { kind: "step", gpu, number };
+  for (const kind of ["step", "gap"] as const) {
+    const number = wholeNumber(fields.get(kind));
+    if (number !== null) return { kind, gpu, number };
+  }
   const side = wholeNumber(fields.get("side") ?? "1");
   for (const kind of ["kernels", "modules", "parts"] as const) {
     const ids = fields.get(kind)?.split(",").map(wholeNumber);

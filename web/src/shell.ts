@@ -36,6 +36,15 @@ function startThemeButton(): void {
   });
 }
 
+/** Below the verdict the bar of links has it in one line. */
+export function foldVerdict(): void {
+  const [bar, verdict] = [document.querySelector(".sections"), document.querySelector("#figures .verdict")];
+  if (!bar || !verdict) return;
+  new IntersectionObserver(([{ isIntersecting, boundingClientRect: { bottom } }]) => {
+    bar.classList.toggle("folded", !isIntersecting && bottom < innerHeight);
+  }).observe(verdict);
+}
+
 /** On paper everything is open. */
 function openOnPaper(): void {
   let closed: HTMLDetailsElement[] = [];

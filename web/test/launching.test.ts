@@ -65,7 +65,7 @@ test("all bars of a selection are outlined, wherever the window is, and narrow n
     start: Float64Array.from(bars), end: Float64Array.from(bars, (i) => i + (i === 9_002 ? 0.9 : 0.25)), row: new Uint8Array(10_000).fill(3),
   };
   const outlines = (low: number, high: number, pixel: number) =>
-    outlinesIn({ parts: [{ lane, bars, rows: 1 }], launch: [] }, low, high, pixel).map(({ left, right }) => [left, right]);
+    outlinesIn({ parts: [{ kind: "work", lane, bars }] }, "work", low, high, pixel).map(({ left, right }) => [left, right]);
   assert.deepEqual(outlines(9_000.1, 9_002.5, 0.01), [[9_000, 9_000.25], [9_001, 9_001.25], [9_002, 9_002.9]]);
   assert.deepEqual(outlines(8_990.1, 9_005, 0.5), [[8_990, 9_005.25]]);
   assert.deepEqual(outlines(9_000.1, 9_002.5, 0.1), [[9_000, 9_000.25], [9_001, 9_001.25], [9_002, 9_002.9]]);

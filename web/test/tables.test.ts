@@ -21,7 +21,6 @@ test("a figure's points become rows, and gaps do not", () => {
   const data: Trace[] = [
     { name: "line", x: [1, 2, null], y: [3, NaN, null] },
     { name: "idle", orientation: "h", x: packed, y: [0, 1], hovertext: ["<b>a &lt;b&gt; &amp;lt; &#36;x</b><br>more", "c"] },
-    { name: "outline", x: [1], y: [1], meta: { role: "band" } },
   ];
   assert.deepEqual(figureRows({ data }), [
     ["series", "x", "y"], ["line", 1, 3], ["idle: a <b> &lt; $x", 50, 0], ["idle: c", 25, 1],

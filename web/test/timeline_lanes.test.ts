@@ -2,23 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCount, formatPercent, formatSeconds, timeTicks } from "../src/format";
-import { makeRows } from "../src/timeline/bars";
-import type { Lanes, RangeBars } from "../src/timeline/gpus";
-import type { Names } from "../src/timeline/header";
-import { fillLanes, type FilledLanes, type View } from "../src/timeline/lanes";
+import { innermost, makeRows } from "../src/timeline/bars";
+import type { RangeBars } from "../src/timeline/gpus";
+import type { Header } from "../src/timeline/header";
+import { FAINT, fillInner, fillRanges, fillWork, IDLE, type FilledLane, type View } from "../src/timeline/lanes";
 
-const NAMES: Names = {
-  rangeColors: {
-    light: ["cold", "hot", "unknown"].map((color) => ({ color, text: "dark" })),
-    dark: ["cold", "hot", "unknown"].map((color) => ({ color: `dark ${color}`, text: "light" })),
-  },
+const NAMES = {
   classes: ["tensor", "other", "idle"].map((name) => ({ name, color: name, text: "dark" })),
-  paths: { names: ["step", "step / &lt;b&gt;"], cuts: [["step"], ["<b>"]] },
-  works: {
-    names: ["gemm", "add"], cuts: [["gemm"], ["add"]], geometry: ["8x1x1 32x1x1", ""], class: [0, 1],
-    low: [80, null], high: [90, null],
-  },
-};
+  paths: { names: ["step", "step / <b>"], cuts: [["step"], ["<b>"]] },
+  works: { names: ["gemm", "add"], cuts: [["gemm"], ["add"]], geometry: ["8x1x1 32x1x1", ""], class: [0, 1] },
+} as unknown as Header;
+const LOOKS = { ranges: ["even", "odd"].map((color) => ({ color, text: "ink" })), calls: [{ color: "call", text: "ink" }], active: "green" };
 
 type Bar = [start: number, end: number, row: number, id: number, merged?: number];
 function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
@@ -31,80 +25,75 @@ function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
   };
   return { ...found, rows: makeRows(found) };
 }
-const NONE = bars([], { tensor_active_mean_pct: [], coverage_pct: [], tensor_active_pct: [] });
-const lanes = (changes: Partial<Lanes>): Lanes =>
-  ({ host: NONE, windows: NONE, work: NONE, labels: { 4: "stream 7" }, streamRows: 2, scaleTop: 10, ...changes });
-const view = (low: number, high: number, pixels = 100): View =>
-  ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels, theme: "light" });
-
-const labels = ({ places }: FilledLanes): string[] => places.map(({ say }) => say());
+const view = (low: number, high: number, pixels = 100, hits: Uint8Array | null = null): View =>
+  ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels, looks: LOOKS, hits });
+const ranges = (rows: Bar[], active: number[]) => bars(rows, { tensor_active_mean_pct: active });
+const work = (rows: Bar[], active = rows.map(() => NaN)) => bars(rows, { tensor_active_pct: active });
+const fill = (rows: Bar[], shown: View) => fillWork(NAMES, work(rows), ["stream 7"], shown);
+const labels = ({ places }: FilledLane): string[] => places.map(({ say }) => say().join("\n"));
 
 /* Painted time of a colour in full heights of a bar. */
-function painted(filled: FilledLanes, color: string, height: number): number {
+function painted(filled: FilledLane, color: string, height = 0.88): number {
   const edges = filled.bars.get(color) ?? [];
   let sum = 0;
   for (let i = 0; i < edges.length; i += 4) sum += ((edges[i + 1] - edges[i]) * (edges[i + 3] - edges[i + 2])) / height;
   return sum;
 }
 
-test("ranges have the colour of their Tensor Active; unknown has its own", () => {
-  const percents = { tensor_active_mean_pct: [2, 10, NaN], coverage_pct: [100, 100, NaN] };
-  const host = bars([[0, 30, 1, 0], [30, 60, 1, 1], [60, 90, 1, 0]], percents);
-  const filled = fillLanes(lanes({ host }), NAMES, view(0, 100));
-  assert.deepEqual([...filled.bars.keys()].sort(), ["cold", "hot", "unknown"]);
-  assert.ok(Math.abs(painted(filled, "hot", 0.84) - 30) < 1.1);
-  const shown = labels(filled).find((text) => text.includes("&lt;b&gt;"));
-  assert.match(shown ?? "", /Tensor Active mean 10\.0 %, coverage 100\.0 %, 2 kernels/);
+test("a range's Tensor Active is a bar in its bar; unknown has none", () => {
+  const host = ranges([[0, 30, 0, 0], [30, 60, 0, 1], [60, 90, 0, 0]], [20, 100, NaN]);
+  const filled = fillRanges(NAMES, host, view(0, 100));
+  assert.ok(Math.abs(painted(filled, "even") - 60) < 2 && Math.abs(painted(filled, "odd") - 30) < 1.1);
+  assert.ok(Math.abs(painted(filled, "green", 0.2) - 36) < 1.1, "20 % of 30 and 100 % of 30");
+  assert.match(labels(filled).find((text) => text.startsWith("step / <b>")) ?? "", /Tensor Active 100\.0 %, 2 kernels/);
 });
 
 test("a bar that reaches out of the window is cut, and its name stands in the part that is seen", () => {
-  const host = bars([[-1000, 50, 1, 0]], { tensor_active_mean_pct: [1], coverage_pct: [100] });
-  const [name] = fillLanes(lanes({ host }), NAMES, view(0, 100)).names;
+  const [name] = fillRanges(NAMES, ranges([[-1000, 50, 0, 0]], [1]), view(0, 100)).names;
   assert.ok(name.left >= -1 && name.right === 50);
 });
 
 test("a bar that stands for several says so, and counts for all", () => {
-  const percents = { tensor_active_mean_pct: [1, 1, 1], coverage_pct: [100, 100, 100] };
-  const host = bars([[0, 50, 1, 0, 34], [60, 60.5, 1, 0, 3], [60.5, 61, 1, 0]], percents);
-  const said = labels(fillLanes(lanes({ host }), NAMES, view(0, 100)));
-  assert.match(said[0], /<b>step<\/b>, 34 short ones drawn as one<br>/);
-  assert.match(said[said.length - 1], /<b>4 short ranges<\/b>/);
+  const host = ranges([[0, 50, 0, 0, 34], [60, 60.5, 0, 0, 3], [60.5, 61, 0, 0]], [1, 1, 1]);
+  const said = labels(fillRanges(NAMES, host, view(0, 100)));
+  assert.match(said[0], /^step \(34 short ones\)/);
+  assert.match(said[said.length - 1], /^4 short ranges/);
 });
 
-test("single kernels say name, geometry, stream, time and fitted Tensor Active with its interval", () => {
-  const work = bars([[0.010, 0.0101, 4, 0], [0.0101, 0.0102, 4, 1]], { tensor_active_pct: [84.5, NaN] });
-  const filled = fillLanes(lanes({ work }), NAMES, view(0.0099, 0.0103));
+test("the innermost range is seen where it is wide enough, and what lies around it elsewhere", () => {
+  const host = ranges([[0, 100, 0, 0], [10, 60, 1, 1], [20, 21, 2, 0]], [1, 1, 1]);
+  assert.deepEqual(innermost(host, [0, 1, 2]).map(({ bar, start, end }) => [bar, start, end]),
+    [[0, 0, 10], [1, 10, 20], [2, 20, 21], [1, 21, 60], [0, 60, 100]]);
+  const { places } = fillInner(NAMES, host, view(0, 100));
+  assert.deepEqual(places.map(({ bar, left, right }) => [bar, left, right]), [[0, 0, 10], [1, 10, 60], [0, 60, 100]]);
+});
+
+test("single kernels say name, geometry, stream, time and fitted Tensor Active", () => {
+  const filled = fillWork(NAMES, work([[0.010, 0.0101, 0, 0], [0.0101, 0.0102, 0, 1]], [84.5, NaN]), ["stream 7"], view(0.0099, 0.0103));
   const [gemm, add] = labels(filled);
-  assert.equal(gemm, "<b>gemm</b><br>grid and block 8x1x1 32x1x1<br>stream 7, from 10.0000 ms, for 100 µs<br>" +
-    "tensor, Tensor Active 84.5 % (95 % interval of its kernel 80.0 % to 90.0 %)");
-  assert.equal(add, "<b>add</b><br>stream 7, from 10.1000 ms, for 100 µs<br>other");
+  assert.equal(gemm, "gemm\n100 µs\ngrid and block 8x1x1 32x1x1\ntensor, Tensor Active 84.5 %, stream 7");
+  assert.equal(add, "add\n100 µs\nother, stream 7");
   assert.deepEqual(filled.names.map(({ cuts }) => cuts[0]), ["gemm", "add"]);
 });
 
 test("short kernels are drawn as shares of the time, which add up", () => {
-  const rows = Array.from({ length: 1000 }, (_, i): Bar => [i, i + (i % 2 ? 0.25 : 0.5), 4, i % 2]);
-  const work = bars(rows, { tensor_active_pct: rows.map(() => NaN) });
-  const filled = fillLanes(lanes({ work }), NAMES, view(0, 1000));
-  assert.ok(Math.abs(painted(filled, "tensor", 1.84) - 250) < 1e-6);
-  assert.ok(Math.abs(painted(filled, "other", 1.84) - 125) < 1e-6);
-  assert.ok(Math.abs(painted(filled, "idle", 1.84) - 1000) < 1e-6);
-  assert.match(labels(filled)[0], /20 short kernels and copies.*tensor 25\.0 %, other 12\.5 % of the time/);
+  const filled = fill(Array.from({ length: 1000 }, (_, i): Bar => [i, i + (i % 2 ? 0.25 : 0.5), 0, i % 2]), view(0, 1000));
+  assert.ok(Math.abs(painted(filled, "tensor") - 250) < 1e-6);
+  assert.ok(Math.abs(painted(filled, "other") - 125) < 1e-6);
+  assert.ok(Math.abs(painted(filled, IDLE) - 1000) < 1e-6);
+  assert.match(labels(filled)[0], /20 short kernels and copies\n.*\ntensor 25\.0 %, other 12\.5 %/);
 });
 
 test("work that runs at once fills a bin, and no more", () => {
-  const rows = Array.from({ length: 30 }, (): Bar => [10, 11, 4, 0]);
-  const work = bars(rows, { tensor_active_pct: rows.map(() => NaN) });
-  assert.ok(painted(fillLanes(lanes({ work }), NAMES, view(0, 100)), "tensor", 1.84) <= 2 + 1e-9);
+  assert.ok(painted(fill(Array.from({ length: 30 }, (): Bar => [10, 11, 0, 0]), view(0, 100)), "tensor") <= 2 + 1e-9);
 });
 
-test("the bars of all that was recorded are kept, for that window and these colours alone", () => {
-  const percents = { tensor_active_mean_pct: [2], coverage_pct: [100] };
-  const all = lanes({ host: bars([[0, 30, 1, 0]], percents) });
-  const whole = fillLanes(all, NAMES, view(0, 100), true);
-  assert.equal(fillLanes(all, NAMES, view(0, 100)), whole);
-  assert.notEqual(fillLanes(all, NAMES, view(0, 50)), whole);
-  all.scaleTop = 2;
-  assert.deepEqual([...fillLanes(all, NAMES, view(0, 100)).bars.keys()].sort(), ["hot"]);
+test("what a search does not find recedes, wide and short", () => {
+  const rows: Bar[] = [[0, 20, 0, 0], [20, 40, 0, 0], [50, 51, 0, 1], [51, 52, 0, 1]];
+  const filled = fill(rows, view(0, 100, 100, Uint8Array.of(1, 0, 1, 0)));
+  for (const [name, time] of [["tensor", 19.2], [`${FAINT}tensor`, 19.2], ["other", 1], [`${FAINT}other`, 1]] as const) {
+    assert.ok(Math.abs(painted(filled, name) - time) < 1e-6, name);
+  }
 });
 
 test("ticks of time have a space before their unit", () => {

@@ -7,6 +7,7 @@ around it; and a content security policy forbids every request.
 import base64
 import hashlib
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from importlib.resources import files
@@ -77,8 +78,8 @@ def render_page(document: Document, options: PageOptions = USUAL) -> str:
         "links": [(part.value.name, part.value.linked or part.value.title) for part in sections if _is_linked(part)],
         "timeline": timeline,
     }
-    needs_plotly = timeline or any(part.kind == "Figure" and part.data for part in drawn)
-    return _templates().get_template("base.html").render(**values, **_assets(options, bool(needs_plotly)))
+    needs_plotly = any(part.kind == "Figure" and part.data for part in drawn)
+    return _templates().get_template("base.html").render(**values, **_assets(options, needs_plotly))
 
 
 def _walk(parts: Sequence[DrawnPart]) -> Iterator[DrawnPart]:
@@ -152,11 +153,21 @@ def read_bundle() -> Markup:
     return read_asset(f"plotly/{FILE}")
 
 
+@cache
+def _pack_bundle() -> str:
+    """Pack the script of plotly as the page's data are: it takes less than half of its letters."""
+    return base64.b64encode(zlib.compress(read_bundle().encode(), 9)).decode()
+
+
 def script_element(source: PlotlyScript) -> Markup:
-    """Write the element that a page has for the script; one from the network is checked by its hash."""
+    """Write the element from which a page runs the script when a figure comes into view.
+
+    One from the network is checked by its hash.
+    """
     if source is PlotlyScript.EMBED:
-        return Markup("<script>\n{}\n</script>").format(read_bundle())
+        return Markup('<script type="text/plain" id="plotly-script">{}</script>').format(_pack_bundle())
     digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
     address = FILE if source is PlotlyScript.DIRECTORY else _ADDRESS
-    checked = Markup(' integrity="sha384-{}" crossorigin="anonymous"').format(digest)
-    return Markup('<script src="{}"{}></script>').format(address, checked if source is PlotlyScript.CDN else "")
+    checked = Markup(' data-integrity="sha384-{}"').format(digest)
+    element = Markup('<script type="text/plain" id="plotly-script" data-src="{}"{}></script>')
+    return element.format(address, checked if source is PlotlyScript.CDN else "")

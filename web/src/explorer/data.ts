@@ -23,7 +23,7 @@ export interface Column {
 }
 
 /** What a row selects; "row" for nothing, and "" for what only holds others together. */
-export type Kind = "module" | "modules" | "range" | "kernel" | "row" | "";
+export type Kind = "module" | "modules" | "range" | "kernel" | "gap" | "row" | "";
 
 /** Rows by columns; each comes after the one that it lies in. */
 export interface Rows
@@ -41,7 +41,7 @@ export interface Sites
 
 /** The table of a GPU, grouped by modules, ranges or kernels. */
 export interface Grouping extends Record<"name" | "caption" | "first" | "more", string> {
-  by: "module" | "range" | "kernel" | "";
+  by: "module" | "range" | "kernel" | "gap" | "";
   gpu: number;
   /** Whether its rows are in the order that a reader sees first. */
   isOrdered: boolean;

@@ -21,11 +21,25 @@ export interface Shown {
 }
 
 const TAIL = 10; // letters of a name that stay, where its middle is left out
+const NAME = 42; // letters of the names' column, at least
+const MATCHING_WIDTH = 11;
 const MATCHING = "Time of the kernels that the filters ask for.";
 
-export function shownColumns(model: Model, isShown: (title: string) => boolean): Shown[] {
-  const found: Shown[] = model.grouping.columns.flatMap((column, key) =>
-    (isShown(column.title) ? [{ key, title: column.title, meaning: column.meaning, words: column.words, column }] : []));
+/** The columns that have something to show; those that the reader did not ask for only as long as names keep their width.
+ *
+ * @param isAsked - Whether the reader chose to see a column.
+ * @param width - Of the table, in letters.
+ */
+export function shownColumns(model: Model, isShown: (title: string) => boolean, isAsked: (title: string) => boolean, width: number): Shown[] {
+  const { columns } = model.grouping;
+  let left = width - NAME - (model.isFiltered ? MATCHING_WIDTH : 0);
+  const found: Shown[] = columns.flatMap((column, key) => {
+    const { title, meaning, words, text } = column;
+    const isEmpty = text.every((each, row) => !model.isKept(row) || each === "" || each === "–");
+    if (!isShown(title) || (isEmpty && !isAsked(title))) return [];
+    left -= column.width;
+    return left >= 0 || isAsked(title) || width <= NAME ? [{ key, title, meaning, words, column }] : [];
+  });
   return model.isFiltered ? [{ key: "matching", title: "Filtered", meaning: MATCHING, words: false, column: null }, ...found] : found;
 }
 
@@ -40,14 +54,14 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     return cell;
   };
   table.caption!.textContent = caption;
-  const widths = columns.map(({ column }) => column?.width ?? 11);
+  const widths = columns.map(({ column }) => column?.width ?? MATCHING_WIDTH);
   const name = element("col");
   table.querySelector("colgroup")!.replaceChildren(name, ...widths.map((width) => {
     const made = element("col");
     made.style.width = `${width}ch`;
     return made;
   }));
-  table.style.minWidth = `calc(13.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  table.style.minWidth = `calc(${NAME - 2}ch + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),

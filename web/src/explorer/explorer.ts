@@ -113,7 +113,8 @@ export class Explorer {
   #show(): void {
     const { model } = this;
     this.#seen = model.seen();
-    this.#columns = shownColumns(model, (title) => this.isShown(title));
+    const width = this.#table.parentElement!.clientWidth / letterWidth(this.#table);
+    this.#columns = shownColumns(model, (title) => this.isShown(title), (title) => Boolean(this.#hidden.get(this.#by)?.has(title)), width);
     makeHead(this.#table, model, this.#columns, (key) => this.#sortBy(key));
     this.#table.setAttribute("aria-rowcount", String(this.#seen.length + 1));
     this.#rows.show(this.#seen.length);
@@ -228,6 +229,7 @@ export class Explorer {
     const { rows: { kind, item, alike }, gpu } = this.model.grouping;
     const mine = kind[row];
     if (selectsNothing(mine)) return null;
+    if (mine === "gap") return { kind: "gap", gpu, number: item[row] };
     if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
     const name = this.#timeline?.subjects.nameOf(mine, gpu, item[row]);
     return name === undefined ? null : { kind: mine, gpu, name };
@@ -240,10 +242,11 @@ export class Explorer {
     const several = subject ? [subject, ...(subject.parts ?? [])].filter((each) => each.gpu.gpu === gpu) : [];
     const wanted = new Set(several.map(({ selection, id }) => `${selection.kind} ${id}`));
     const together = this.#selection?.kind === "modules" ? nameOfSame(this.#selection) : null;
-    const isWanted = (row: number) => (rows.kind[row] === "modules"
+    const gap = this.#selection?.kind === "gap" ? this.#selection.number : -1;
+    const isWanted = (row: number) => (rows.kind[row] === "gap" ? rows.item[row] === gap && rows.parent[row] >= 0 : rows.kind[row] === "modules"
       ? together !== null && nameOfSame(this.#selectionOf(row)!) === together
       : wanted.has(`${rows.kind[row]} ${rows.item[row]}`));
-    const current = new Set(this.#pointed >= 0 ? [this.#pointed] : wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
+    const current = new Set(this.#pointed >= 0 ? [this.#pointed] : subject ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
     const holding = new Set<number>();
     for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
     this.#marks = { current, holding, within: this.#within };
@@ -274,6 +277,14 @@ export class Explorer {
     this.#show();
     this.#pointAt(this.#seen.findIndex((each) => each.row === row));
   }
+}
+
+/** Pixels of a letter in a table, as its columns are measured. */
+function letterWidth(table: HTMLElement): number {
+  const pen = element("canvas").getContext("2d")!;
+  const { fontSize, fontFamily } = getComputedStyle(table);
+  pen.font = `${fontSize} ${fontFamily}`;
+  return pen.measureText("0").width || 1;
 }
 
 const selectsNothing = (kind: Kind): kind is "" | "row" => kind === "" || kind === "row";

@@ -77,6 +77,11 @@ export class Model {
     return this.#siteOf[row] >= 0;
   }
 
+  /** Whether a row has something of what is asked for. */
+  isKept(row: number): boolean {
+    return this.#kept[row] > 0;
+  }
+
   /** Ask for something: rows with nothing of it are left out, and what has it is opened. */
   want(wanted: Wanted): void {
     this.wanted = wanted;

@@ -6,6 +6,7 @@ import { onSelection } from "../selection";
 import type { Timeline } from "../timeline/timeline";
 import { readGroupings, type Grouping } from "./data";
 import { columnBox, Explorer } from "./explorer";
+import { gapGrouping } from "./gaps";
 import { EVERYTHING } from "./model";
 
 /** The tables of a page by the ids of their boxes, once they are drawn. */
@@ -17,8 +18,10 @@ export async function startExplorers(drawing: Promise<Timeline | null>): Promise
 }
 
 async function startExplorer(box: HTMLElement, drawing: Promise<Timeline | null>): Promise<void> {
-  const groupings = await readGroupings(document.getElementById(box.dataset.explorer!)!);
+  const packed = await readGroupings(document.getElementById(box.dataset.explorer!)!);
   const timeline = await drawing; // its names are what the rows select
+  const gaps = packed[0].by ? timeline?.subjects.gpus.flatMap((gpu) => gapGrouping(gpu, timeline.subjects.header)) : [];
+  const groupings = [...packed, ...gaps ?? []];
   const tell = () => { if (explorer) update(box, explorer); };
   let explorer: Explorer | null = null;
   box.hidden = false; // so that it has a height
@@ -59,7 +62,8 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
   find("[data-save]", box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
   find("[data-all]", box).addEventListener("click", () => explorer.ask(EVERYTHING));
   closeFromOutside(find(".columns", box));
-  onSelection(({ selection }) => {
+  onSelection(({ selection, from }) => {
+    if (selection?.kind === "gap" && explorer.ways.includes("gap") && from !== "timeline") explorer.groupBy("gap");
     if (selection?.kind === "kernels") {
       explorer.groupBy("kernel");
       explorer.ask({ kernels: new Set(selection.ids) });

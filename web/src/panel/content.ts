@@ -1,10 +1,13 @@
-/** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
+/** What the inspector tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Selection } from "../selection_fragment";
 import type { Figures, Totals } from "../timeline/details";
 import { activeOf, busyTime, modulesWithin, openAt, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import { firstAbove } from "../intervals";
+import type { Gpu } from "../timeline/gpus";
+import { factsOfGap, listsOfGap, titleOfGap } from "./gaps";
 import { stepsOf, type Steps } from "./steps";
 
 const MOST = 8; // lines of a list
@@ -47,10 +50,10 @@ export function describe(subjects: Subjects, subject: Subject): PanelContent {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-  const noun = selection.kind === "step" ? "Step" : selection.kind[0].toUpperCase() + selection.kind.slice(1);
+  const noun = selection.kind[0].toUpperCase() + selection.kind.slice(1);
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
   return {
-    title: titleOf(subject),
+    title: titleOf(subjects, subject),
     kind: `${noun}${at >= 0 ? part : ""}${which}${several}`,
     facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
     ...classesOf(subjects, subject),
@@ -59,16 +62,20 @@ export function describe(subjects: Subjects, subject: Subject): PanelContent {
   };
 }
 
-function titleOf({ selection, finding, parts }: Subject): string {
+function titleOf(subjects: Subjects, subject: Subject): string {
+  const { selection, finding, parts } = subject;
   if (finding) return finding.title;
+  if (selection.kind === "gap") return titleOfGap(subjects, subject);
+  if (selection.kind === "kernel") return subjects.header.works.names[subject.id];
   if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
   if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
-  return selection.kind === "step" ? `Step ${selection.number}` : selection.name;
+  return "number" in selection ? `Step ${selection.number}` : selection.name;
 }
 
 function factsOf(subjects: Subjects, subject: Subject): Facts {
   switch (subject.selection.kind) {
     case "window": return windowFacts(subject);
+    case "gap": return factsOfGap(subjects, subject);
     case "step": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
     case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
     case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
@@ -143,30 +150,51 @@ function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: 
 }
 
 function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Facts {
-  const { low, high, class: classes } = subjects.header.works;
   const of = figureOf(gpu.details.kernels, id);
   const seconds = 1e-9 * of("total_ns");
   return [
     ["Launches", formatCount(of("launch_count"))],
     ["Time, all launches", formatSeconds(seconds)],
     ["Time, mean", formatSeconds(seconds / of("launch_count"))],
-    ["Class", subjects.header.classes[classes[id]].name],
-    ["Tensor Active", withInterval(of("tensor_active_pct"), low[id] ?? NaN, high[id] ?? NaN)],
-    tensorRate(of, seconds),
-    ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / of("launch_count"))],
+    ["Time per step", formatSeconds(1e-9 * of("kernel_ns"))],
+    ["Share of the step", formatPercent((1e-7 * of("kernel_ns")) / gpu.meanStep)],
+    ...kindFacts(subjects, gpu, id),
+  ];
+}
+
+/** What holds for all launches of a kernel. */
+function kindFacts({ header: { works, classes } }: Subjects, gpu: Gpu, id: number): Facts {
+  const of = figureOf(gpu.details.kernels, id);
+  const [seconds, launches] = [1e-9 * of("total_ns"), of("launch_count")];
+  const [grid, block] = works.geometry[id].split(" ");
+  const peak = of("tensor_peak_pct");
+  return [
+    ["Grid", grid || "–"],
+    ["Block", block || "–"],
+    ["Cycles, mean", formatCount(of("cycles_per_launch"))],
+    ["Class", classes[works.class[id]].name],
+    ["Precision", works.precision[id]?.toUpperCase() || "–"],
+    ["Bound by", works.bound[id] || "–"],
+    ["Tensor Active", withInterval(of("tensor_active_pct"), works.low[id] ?? NaN, works.high[id] ?? NaN)],
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s") + (peak > 0 ? ` (${formatPercent(peak)} of peak)` : "")],
+    ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / launches)],
   ];
 }
 
 function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Facts {
-  const { lanes: { work, labels }, details: { launched } } = gpu;
+  const { lanes: { work, streams, calls }, details: { launched } } = gpu;
   const bar = instances[at];
+  const call = firstAbove(calls.start, launched[bar] + 1e-9) - 1;
+  const isKnown = call >= 0 && Math.abs(calls.start[call] - launched[bar]) < 1e-7;
   return [
     ["Duration", lengthOf(place)],
+    ["Share of the step", formatPercent((100 * (work.end[bar] - work.start[bar])) / gpu.meanStep)],
+    ...kindFacts(subjects, gpu, id),
+    ["Tensor Active, this launch", formatPercent(work.percents.tensor_active_pct[bar])],
+    ["Launched", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before it began`],
+    ["By a call of", isKnown ? `${formatSeconds(calls.end[call] - calls.start[call])}${calls.rows.size > 1 ? `, thread ${calls.row[call] + 1}` : ""}` : "–"],
+    ["Stream", streams[work.row[bar]] ?? "–"],
     ["Start", formatMoment(work.start[bar])],
-    ["Launched by the CPU", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before`],
-    ["Where", labels[work.row[bar]] ?? "–"],
-    ["Class", subjects.header.classes[subjects.header.works.class[id]].name],
-    ["Tensor Active, from the fit", formatPercent(work.percents.tensor_active_pct[bar])],
   ];
 }
 
@@ -188,22 +216,24 @@ function moduleFacts(subject: Subject): Facts {
   const { gpu: { details }, id, parts } = subject;
   const of = parts ? (name: string) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
   const seconds = 1e-9 * of("kernel_ns");
+  const { steps } = details.modules;
+  const per = steps > 1 ? " per step" : "";
   return [
-    ["Total time of its kernels", formatSeconds(seconds)],
+    [`Time of its kernels${per}`, formatSeconds(seconds / steps)],
     ["Share of all kernels' time", formatPercent(of("share_pct"))],
-    ...phaseFacts(subject),
+    ...phaseFacts(subject, steps),
     ["Tensor Active while they ran", activeOfAll(of, "tensor_active_pct")],
-    ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
+    [`Time above ideal${per}`, formatSeconds(1e-9 * of("lost_ns") / steps)],
     tensorRate(of, seconds),
-    ["Device memory", formatBytes(of("dram_bytes"))],
-    ["Kernels", formatCount(of("kernel_count"))],
+    [`Device memory${per}`, formatBytes(of("dram_bytes") / steps)],
+    [`Kernels${per}`, formatCount(of("kernel_count") / steps)],
   ];
 }
 
 /** Time by class; of one time on the GPU its idle time too. */
 function classesOf({ header }: Subjects, subject: Subject): Pick<PanelContent, "classes" | "classesTitle"> {
   const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
-  if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
+  if (kind === "kernel" || kind === "module" || kind === "modules" || kind === "gap") return { classes: [], classesTitle: "" };
   const times = new Float64Array(header.classes.length);
   const bars = subject.work();
   const clip = kind === "window" && place;
@@ -225,6 +255,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<PanelContent, "
 }
 
 function listsOf(subjects: Subjects, subject: Subject): List[] {
+  if (subject.selection.kind === "gap") return listsOfGap(subjects, subject).map(({ title, lines }) => listOf(title, lines, (line) => line));
   const lists = aboutLists(subject);
   if (subject.selection.kind !== "kernel") {
     const { kind } = subject.selection;
@@ -246,6 +277,8 @@ function aboutLists({ parts = [] }: Subject): List[] {
 
 function workList({ header }: Subjects, subject: Subject, title: string): List {
   const { gpu } = subject;
+  const isModule = subject.selection.kind === "module" || subject.selection.kind === "modules";
+  const steps = isModule ? gpu.details.modules.steps : 1;
   const shares = subject.selection.kind === "module" ? sumModule([subject.id], gpu.details.modules)
     : subject.selection.kind === "modules" ? sumModule(subject.parts!.map(({ id }) => id), gpu.details.modules)
     : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
@@ -254,7 +287,7 @@ function workList({ header }: Subjects, subject: Subject, title: string): List {
     const name = header.links.kernels[id];
     return {
       name: name ?? header.works.cuts[id].at(-1) ?? "",
-      note: `${formatCount(count)} ×, ${formatSeconds(seconds)}${active}`,
+      note: `${formatCount(count / steps)} ×, ${formatSeconds(seconds / steps)}${active}`,
       selection: name === undefined ? null : { kind: "kernel", gpu: gpu.gpu, name },
     };
   });
@@ -273,7 +306,7 @@ function launcherLists(subjects: Subjects, subject: Subject): List[] {
       note: `on the CPU for ${lengthOf(spanOf(ranges, bar))}`,
       selection: subjects.instanceAt(gpu, "range", bar),
     }));
-    return [{ title: kind === "kernel" ? "Launched in" : "Within", lines, more: 0 }];
+    return [...(kind === "kernel" ? [moduleList(subject)] : []), { title: kind === "kernel" ? "Launched in" : "Within", lines, more: 0 }];
   }
   if (kind !== "kernel") return [];
   const counts = new Map<number, number>();
@@ -288,6 +321,13 @@ function launcherLists(subjects: Subjects, subject: Subject): List[] {
   })];
 }
 
+/** The module of one launch. */
+function moduleList({ gpu, instances, at }: Subject): List {
+  const { modules, moduleOf } = gpu.details;
+  const name = modules.names[modules.rowOf.get(moduleOf[instances[at]]) ?? -1];
+  return { title: "Module", lines: name ? [{ name, note: "", selection: { kind: "module", gpu: gpu.gpu, name } }] : [], more: 0 };
+}
+
 /** The first of some things, as lines. */
 function listOf<Thing>(title: string, things: readonly Thing[], line: (thing: Thing) => Line): List {
   const lines = things.slice(0, MOST).map(line);
@@ -295,14 +335,14 @@ function listOf<Thing>(title: string, things: readonly Thing[], line: (thing: Th
 }
 
 /** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
-function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject): Facts {
+function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject, steps: number): Facts {
   const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
   const mine = modules.own.filter(({ module }) => within.has(module));
   const phases = [...new Set(mine.map(({ phase }) => phase))];
   return phases.length < 2 ? [] : phases.map((phase) => {
     const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
     const active = formatActive(shares);
-    return [`Of it ${phase}`, formatSeconds(sumOver(shares, "seconds")) + (active === "–" ? "" : `, Tensor Active ${active}`)];
+    return [`Of it ${phase}`, formatSeconds(sumOver(shares, "seconds") / steps) + (active === "–" ? "" : `, Tensor Active ${active}`)];
   });
 }
 

@@ -1,26 +1,39 @@
-/** The panel at the bottom that tells of what is selected. */
+/** The inspector beside the table, which tells of what is selected. */
 import { element, find, onPageKey } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select } from "../selection";
-import { toFragment } from "../selection_fragment";
-import type { Subjects } from "../timeline/subjects";
+import { toFragment, type Selection } from "../selection_fragment";
+import type { Timeline } from "../timeline/timeline";
 import { NOWHERE, type Steps } from "./steps";
 import { describe, type ClassTime, type Line, type PanelContent } from "./content";
 
-const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", a: "least" };
+const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", m: "least" };
+const PAUSE = 200; // milliseconds that the window must stay before it is told of
+const MOST = 100_000; // bars of work of which a window is told while nothing is selected
 
-/** Show the panel for whatever is selected, and close it with that. */
-export function startPanel(subjects: Subjects): void {
+/** Show what is selected, or else the timeline's window. */
+export function startPanel({ subjects, shown, drawing }: Timeline): void {
   const panel = find("aside.panel");
   let steps = NOWHERE;
+  let waiting = 0;
   const step = (name: keyof Steps) => { if (steps[name]) select(steps[name], { from: "panel" }); };
-  onSelection(({ selection }) => {
-    const subject = selection && subjects.find(selection);
-    const content = subject && describe(subjects, subject);
-    steps = content ? content.steps : NOWHERE;
-    show(panel, content);
+  const show = (selection: Selection | null) => {
+    const few = drawing.gpu.lanes.work.start.length < MOST;
+    const subject = subjects.find(selection ?? { kind: "window", gpu: drawing.gpu.gpu, start: shown.low, end: shown.high });
+    const content = subject && (selection || few) ? describe(subjects, subject) : null;
+    steps = selection && content ? content.steps : NOWHERE;
+    panel.classList.toggle("nothing", !selection);
+    find(".panel-head", panel).setAttribute("aria-live", selection ? "polite" : "off");
+    if (content) fill(panel, selection ? content : { ...content, kind: "Window that is shown", steps });
+  };
+  onSelection(({ selection }) => { clearTimeout(waiting); show(selection && subjects.find(selection) ? selection : null); });
+  document.addEventListener("tcprof:window", () => {
+    clearTimeout(waiting);
+    if (!currentSelection()) waiting = setTimeout(() => show(null), PAUSE);
   });
   find(".panel-close", panel).addEventListener("click", () => select(null, { from: "panel" }));
+  find(".panel-copy", panel).addEventListener("click", () => void copy(find(".panel-title bdi", panel).textContent));
+  find("[data-copy-link]").addEventListener("click", () => void copy(location.href));
   for (const name of Object.values(KEYS)) {
     find(`[data-step=${name}]`, panel).addEventListener("click", () => step(name));
   }
@@ -28,12 +41,19 @@ export function startPanel(subjects: Subjects): void {
     if (key === "Escape" && currentSelection()) select(null, { from: "keyboard" });
     else if (key in KEYS) step(KEYS[key]);
   });
+  show(null);
 }
 
-function show(panel: HTMLElement, content: PanelContent | null): void {
-  if (content) fill(panel, content);
-  panel.hidden = !content;
-  document.documentElement.classList.toggle("with-panel", Boolean(content));
+/** Copy a text; a page from a file may not reach the clipboard, but by a selection. */
+async function copy(text: string): Promise<void> {
+  try { await navigator.clipboard.writeText(text); } catch {
+    const field = element("textarea", { value: text });
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+  find(".strip-text").textContent = "Copied";
 }
 
 function fill(panel: HTMLElement, content: PanelContent): void {
@@ -60,19 +80,25 @@ function classBar(classes: readonly ClassTime[], title: string): HTMLElement[] {
   const sum = classes.reduce((total, { seconds }) => total + seconds, 0);
   if (!(sum > 0)) return [];
   const bar = element("div", { className: "class-bar", ariaHidden: "true" });
-  for (const { color, seconds } of classes) {
+  for (const { name, color, seconds } of classes) {
     const part = element("i", {});
-    part.style.background = color;
+    paintClass(part, name, color);
     part.style.width = `${(100 * seconds) / sum}%`;
     bar.append(part);
   }
   const lines = classes.map(({ name, color, seconds }) => {
     const swatch = element("span", { className: "swatch", ariaHidden: "true" });
-    swatch.style.background = color;
+    paintClass(swatch, name, color);
     return element("li", {}, swatch, `${name} `, element("span", { className: "line-note" },
       `${formatSeconds(seconds)}, ${formatPercent((100 * seconds) / sum)}`));
   });
   return [element("h3", {}, title), bar, element("ul", { className: "class-lines" }, ...lines)];
+}
+
+/** Idle time is hatched, wherever it is. */
+function paintClass(part: HTMLElement, name: string, color: string): void {
+  if (name === "Idle") part.classList.add("idle");
+  else part.style.background = color;
 }
 
 function lineItem({ name, note, selection }: Line): HTMLElement {

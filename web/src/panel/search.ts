@@ -1,21 +1,24 @@
-/** One search over ranges, modules and kernels: what is chosen of its results is selected. */
+/** One search over ranges, modules and kernels: their work stands out, with what it takes; a result is selected. */
 import { element, find } from "../dom";
+import { formatCount, formatPercent, formatSeconds } from "../format";
 import { select, type Selection } from "../selection";
 import type { Totals } from "../timeline/details";
+import { busyTime } from "../timeline/launching";
 import type { Gpu } from "../timeline/gpus";
 import type { Subjects } from "../timeline/subjects";
+import type { Timeline } from "../timeline/timeline";
 import { withoutMark } from "./panel";
 
 const MOST = 12;
 
 type Found = Selection & { name: string };
 
-export function startSearch(subjects: Subjects, currentGpu: () => Gpu): void {
+export function startSearch(timeline: Timeline): void {
+  const { subjects } = timeline;
   const input = find<HTMLInputElement>("#find");
   const list = find("#found");
-  let found: Found[] = [];
-  let at = -1;
-  const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); mark(-1); };
+  let [found, at]: [Found[], number] = [[], -1];
+  const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); };
   const mark = (place: number) => {
     at = place;
     Array.from(list.children).forEach((option, i) => option.setAttribute("aria-selected", String(i === place)));
@@ -24,22 +27,29 @@ export function startSearch(subjects: Subjects, currentGpu: () => Gpu): void {
     list.children[place]?.scrollIntoView({ block: "nearest" });
   };
   const choose = (place: number) => {
-    const chosen = found[place];
     close();
-    if (chosen) select(chosen, { from: "search" });
+    if (!found[place]) return;
+    select(found[place], { from: "search" });
+    mark((place + 1) % found.length); // where the next Enter leads
   };
-  input.addEventListener("input", () => {
-    found = search(subjects, currentGpu(), input.value.trim().toLowerCase());
+  const show = () => {
+    const all = search(subjects, timeline.gpu, input.value.trim().toLowerCase());
+    found = all.slice(0, MOST);
+    const work = all.length ? workOf(subjects, timeline.gpu, all) : null;
+    timeline.showHits(work);
+    document.dispatchEvent(new CustomEvent("tcprof:hits", { detail: input.value.trim().toLowerCase() }));
+    find(".hits").textContent = work ? describeHits(timeline.gpu, work) : "";
     list.replaceChildren(...(found.length ? found.map(option) : nothing(input.value)));
     list.hidden = !list.children.length;
     input.setAttribute("aria-expanded", String(!list.hidden));
     mark(found.length ? 0 : -1);
-  });
+  };
+  input.addEventListener("input", show);
   input.addEventListener("keydown", (event) => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     if (event.key in steps && found.length) mark((at + steps[event.key] + found.length) % found.length);
     else if (event.key === "Enter") choose(at);
-    else if (event.key === "Escape" && !list.hidden) close();
+    else if (event.key === "Escape" && input.value) { input.value = ""; show(); input.blur(); }
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -61,7 +71,26 @@ function search({ header }: Subjects, gpu: Gpu, wanted: string): Found[] {
   const hits = (["range", "module", "kernel"] as const).flatMap((kind) => all[kind].map((name): Found => ({ kind, gpu: gpu.gpu, name })))
     .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   const rank = ({ name }: Found) => (name.toLowerCase().startsWith(words[0]) ? 0 : 1);
-  return hits.sort((a, b) => rank(a) - rank(b)).slice(0, MOST);
+  return hits.sort((a, b) => rank(a) - rank(b));
+}
+
+/** The bars of work that some things have together. */
+function workOf(subjects: Subjects, gpu: Gpu, found: readonly Found[]): Uint8Array {
+  const { work } = gpu.lanes;
+  const isHit = new Uint8Array(work.start.length);
+  const kernels = new Set(found.filter(({ kind }) => kind === "kernel").map((each) => subjects.find(each)?.id));
+  for (let bar = 0; bar < isHit.length; bar++) isHit[bar] = Number(kernels.has(work.id[bar]));
+  for (const each of found.filter(({ kind }) => kind !== "kernel")) subjects.find(each)?.work().forEach((bar) => { isHit[bar] = 1; });
+  return isHit;
+}
+
+/** How much of the steps, or without steps of all, some work takes, and how many launches it is. */
+function describeHits({ lanes: { work }, details: { steps } }: Gpu, isHit: Uint8Array): string {
+  const [low, high] = steps.start.length ? [steps.start[0], steps.end[steps.end.length - 1]] : [work.start[0], Infinity];
+  const bars = Array.from(isHit.keys()).filter((bar) => isHit[bar] && work.start[bar] >= low && work.start[bar] < high);
+  const busy = busyTime(work, bars, low, high);
+  const count = formatCount(bars.reduce((sum, bar) => sum + work.merged[bar], 0));
+  return `${steps.start.length ? `${formatPercent((100 * busy) / (high - low))} of the step` : formatSeconds(busy)}, ${count} launches`;
 }
 
 function option({ name, kind }: Found, place: number): HTMLElement {

@@ -21,14 +21,14 @@ export function stepsOf(subjects: Subjects, subject: Subject): Steps {
   const select = (place: number): Selection | null => {
     if (place < 0 || place >= instances.length) return null;
     if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
-    const { number } = subject.gpu.details.steps;
-    return selection.kind === "step" ? { ...selection, number: number[place] } : null;
+    const numbers = selection.kind === "step" ? subject.gpu.details.steps : selection.kind === "gap" ? subject.gpu.details.gaps : null;
+    return numbers && "number" in selection ? { ...selection, number: numbers.number[place] } : null;
   };
   return {
     previous: at < 0 ? null : select(at - 1),
     next: select(at + 1),
     longest: instances.length > 1 ? select(longestOf(subjects, subject)) : null,
-    least: instances.length > 1 ? select(leastActiveOf(subject)) : null,
+    least: instances.length > 1 && selection.kind !== "gap" ? select(leastActiveOf(subject)) : null,
   };
 }
 
@@ -39,10 +39,10 @@ function windowSteps(selection: Selection & { kind: "window" }): Steps {
 }
 
 function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {
-  const { steps } = gpu.details;
+  const { steps, gaps } = gpu.details;
+  const bars = selection.kind === "kernel" ? gpu.lanes.work : selection.kind === "gap" ? gaps! : steps;
   return placeOfLeast(instances, (bar) => {
-    const span = selection.kind === "range" ? subjects.windowOf(gpu, bar)
-      : spanOf(selection.kind === "kernel" ? gpu.lanes.work : steps, bar);
+    const span = selection.kind === "range" ? subjects.windowOf(gpu, bar) : spanOf(bars, bar);
     return span.start - span.end;
   });
 }

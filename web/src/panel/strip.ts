@@ -3,18 +3,21 @@ import { onColors, readColor } from "../colors";
 import { element, find, onKeys } from "../dom";
 import { formatSeconds } from "../format";
 import type { Intervals } from "../intervals";
-import { onSelection, select } from "../selection";
+import { onSelection } from "../selection";
 import type { Gpu } from "../timeline/gpus";
 import { penOn } from "../timeline/paint";
 import { windowOf } from "../timeline/samples";
 import type { Shown } from "../timeline/shown";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import type { Timeline } from "../timeline/timeline";
 
 const LEAST_DRAG = 4; // pixels that are no click
 const TICKS = 4; // pixels of the row of the selection's instances
 
-/** Draw the strip, and let it be dragged: the window moves; beside it, or where all is shown, a drag selects a window. */
-export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => Gpu): void {
+/** Draw the strip, and let it be dragged: the window moves; beside it, or where all is shown, a drag chooses one. */
+export function startStrip(timeline: Timeline): void {
+  const { subjects, shown } = timeline;
+  const currentGpu = () => timeline.gpu;
   const strip = find(".strip");
   const map = find(".strip-map", strip);
   const canvas = find<HTMLCanvasElement>("canvas", map);
@@ -32,14 +35,12 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   };
   const drawAnew = () => { curve = null; draw(); };
   strip.hidden = false;
-  find("[data-whole]", strip).addEventListener("click", shown.showAll);
-  document.documentElement.classList.add("with-strip"); // which leaves space above what is scrolled to
   onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
   document.addEventListener("tcprof:window", draw);
   document.addEventListener("tcprof:gpu", drawAnew);
   new ResizeObserver(drawAnew).observe(map);
   onColors(drawAnew);
-  followPointer(map, shown, currentGpu, (span) => { brushed = span; draw(); });
+  followPointer(map, shown, (span) => { brushed = span; draw(); });
   onKeys(map, {
     ArrowLeft: () => shown.move(-0.4), ArrowRight: () => shown.move(0.4), Home: shown.showAll,
     ArrowUp: () => shown.zoom(0.5), ArrowDown: () => shown.zoom(2),
@@ -49,12 +50,11 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
 function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole, said }: Shown): void {
   const text = isWhole ? said : `${said}, from ${formatSeconds(low)} on`;
   find(".strip-text", strip).textContent = isWhole ? "" : `Shown: ${text}`;
-  find("[data-whole]", strip).hidden = isWhole;
   map.setAttribute("aria-valuenow", String(Math.round((100 * ((low + high) / 2 - whole[0])) / length)));
   map.setAttribute("aria-valuetext", text);
 }
 
-function followPointer(map: HTMLElement, shown: Shown, currentGpu: () => Gpu, brush: (span: Span | null) => void): void {
+function followPointer(map: HTMLElement, shown: Shown, brush: (span: Span | null) => void): void {
   let from: { x: number; low: number; moves: boolean } | null = null;
   const perPixel = () => shown.length / Math.max(map.clientWidth, 1);
   const timeAt = (x: number) => shown.whole[0] + (x - map.getBoundingClientRect().left) * perPixel();
@@ -86,7 +86,7 @@ function followPointer(map: HTMLElement, shown: Shown, currentGpu: () => Gpu, br
     brush(null);
     if (moves) return;
     if (Math.abs(event.clientX - x) < LEAST_DRAG) centre(shown, timeAt(event.clientX));
-    else select({ kind: "window", gpu: currentGpu().gpu, ...span }, { from: "strip" });
+    else shown.set(span.start, span.end);
   });
   map.addEventListener("pointercancel", () => { from = null; brush(null); });
 }

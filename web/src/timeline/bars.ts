@@ -1,4 +1,4 @@
-/** Bars of the timeline, in rows. Knows neither page nor plotly. */
+/** Bars of the timeline, in rows. Knows no page. */
 import { firstAbove, type Intervals } from "../intervals";
 
 /** Bars by start, each in a row. */
@@ -64,4 +64,33 @@ export function scanRow(
       merge(bin + 1, bar, end - border);
     }
   }
+}
+
+/** A part of a bar, in seconds. */
+export interface Piece {
+  bar: number;
+  start: number;
+  end: number;
+}
+
+/** Cut some bars that lie in each other, by start, to the one that is open at each time and began last. */
+export function innermost({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Piece[] {
+  const pieces: Piece[] = [];
+  const open: number[] = [];
+  let time = -Infinity;
+  const add = (until: number) => {
+    if (until > time) pieces.push({ bar: open[open.length - 1], start: time, end: until });
+    time = Math.max(time, until);
+  };
+  const close = (before: number) => {
+    while (open.length && end[open[open.length - 1]] <= before) { add(end[open[open.length - 1]]); open.pop(); }
+  };
+  for (let i = 0; i < some.length; i++) {
+    close(start[some[i]]);
+    if (open.length) add(start[some[i]]);
+    time = start[some[i]];
+    open.push(some[i]);
+  }
+  close(Infinity);
+  return pieces;
 }

@@ -1,5 +1,5 @@
 /** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/packing.py. */
-import type { PackedGpu, PackedModules, PackedTotals } from "./header";
+import type { GapSum, PackedGaps, PackedGpu, PackedModules, PackedTotals } from "./header";
 import type { WorkShare } from "./launching";
 import type { ReadArray } from "./unpack";
 
@@ -17,7 +17,15 @@ export interface Totals {
   figures: Figures;
 }
 
+/** Times without work, by start, in seconds; -1 in `step` and `path` is none. */
+export interface Gaps extends Record<"start" | "end" | "waited" | "saves", Float64Array>, Record<"step" | "path", Int32Array>,
+  Record<"number" | "between" | "cause" | "wait" | "launches", Uint32Array> {
+  sums: readonly GapSum[];
+}
+
 export interface Details {
+  /** None where it is not known when the GPU worked. */
+  gaps: Gaps | null;
   steps: Steps;
   /** When each bar of work was launched, in seconds; NaN where unknown. */
   launched: Float64Array;
@@ -37,6 +45,8 @@ export interface Modules extends Totals {
   names: readonly string[];
   parents: readonly number[];
   ids: Uint32Array;
+  /** How many steps their figures are over, at least 1. */
+  steps: number;
   own: { module: number; phase: string; share: WorkShare }[];
 }
 
@@ -45,6 +55,7 @@ export function readDetails(read: ReadArray, packed: PackedGpu): Details {
   const { first, step, changes } = packed.launches;
   const launched = sumUp(read(changes, Float64Array)).map((value) => (value ? 1e-9 * (first + step * (value - 1)) : NaN));
   return {
+    gaps: packed.gaps ? readGaps(read, packed.gaps) : null,
     steps: readSteps(read, packed.steps),
     launched,
     moduleOf: Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
@@ -66,6 +77,18 @@ function readSteps(read: ReadArray, packed: PackedGpu["steps"]): Steps {
   };
 }
 
+function readGaps(read: ReadArray, packed: PackedGaps): Gaps {
+  const { steps, sums } = packed;
+  const [start, length, waited] = [packed.start, packed.length, packed.waited].map((number) => read(number, Float64Array, 1e-9));
+  const counted = read(packed.counted, Float64Array, 0.01);
+  const [step, path] = [packed.step, packed.path].map((number) => Int32Array.from(read(number, Uint32Array), (value) => value - 1));
+  const [number, between, cause, wait, launches] = [packed.number, packed.between, packed.cause, packed.wait, packed.launches]
+    .map((each) => read(each, Uint32Array));
+  const end = start.map((time, i) => time + length[i]);
+  const saves = length.map((seconds, i) => seconds * counted[i] / steps);
+  return { start, end, waited, saves, step, path, number, between, cause, wait, launches, sums };
+}
+
 function readTotals(read: ReadArray, { ids, figures }: PackedTotals): Totals {
   const rowOf = new Map(Array.from(read(ids, Uint32Array), (id, row) => [id, row]));
   return { rowOf, figures: readFigures(read, figures) };
@@ -80,7 +103,7 @@ function readModules(read: ReadArray, packed: PackedModules): Modules {
     phase: phases[i],
     share: { id: kernels[i], count: counts[i], seconds: 1e-9 * ns[i], activeSeconds: 1e-9 * active[i] },
   }));
-  return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, own };
+  return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, steps: Math.max(packed.steps, 1), own };
 }
 
 /** Numbers that are packed as the bits of single precision. */

@@ -1,94 +1,82 @@
-/** The timeline as it is drawn: curves and bars are painted on a canvas for each window, below plotly's axes and legend.
- *
- * Plotly's traces have no points: it takes longer for them than all else does. */
-import { coarsePointer, isDark, readColor } from "../colors";
+/** The timeline as it is drawn, on one canvas: what is in its window, and what the pointer finds there. */
+import { isDark, readColor, type Painted } from "../colors";
 import { element, find } from "../dom";
-import { CONFIG, dress } from "../figures";
-import { timeTicks } from "../format";
-import type { FullLayout, PlotElement, Trace } from "../plotly";
+import { formatSeconds, timeTicks } from "../format";
+import { firstAbove } from "../intervals";
+import { fillCurves, nearestPoint, type FilledCurve } from "./curves";
 import type { Gpu } from "./gpus";
-import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";
-import type { Header, TimelineFigure, TimelineTrace } from "./header";
+import type { Header } from "./header";
 import { outlinesIn, type Highlights } from "./highlights";
-import { fillLanes, type FilledLanes, type Place } from "./lanes";
-import { paint, penOf, type Frame } from "./paint";
+import { fillCalls, fillInner, fillRanges, fillWork, type FilledLane, type Looks, type Place } from "./lanes";
+import { layOut, placeIn, standardChoices, type Choices, type Lane, type Layout } from "./layout";
+import { acrossOf, GUTTER, paint, penOf, type DrawnLane, type Frame, type Inks, type Marks } from "./paint";
 import type { Shown } from "./shown";
 
-const TOOLS = {
-  doubleClick: false,
-  modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"],
-};
-const BINS = 4000; // of all curves together
-const LEAST_BINS = 150; // of each curve
 const NARROW = 2; // pixels below which bars are drawn together
+const BIN = 1.5; // pixels of a bin of a curve
 const REACH = 3; // pixels beside a bar that still are on it
 const TICK_PIXELS = 120;
-const EDGE = 20; // pixels before the right end of the axis, where a time would be cut at the figure's edge
-const BESIDE_AXES = 96; // pixels, before plotly has laid out
 const PICTURE = 2; // pixels of a saved picture for one of the page
-const PAPER = 2; // and of print: with 3, Chromium prints the canvas 1.6 % smaller than the axes over it
-const PAGE = 850; // pixels of a printed page that a timeline may take: one that is cut in two cannot be read
+const PAPER = { width: 690, ratio: 2, height: 850 }; // of A4 between its margins, and of a timeline that is not cut in two
+const MOST_HEIGHT = 0.42; // of the window
+const KEPT = 24; // lanes whose bars are kept, as one comes back to them
 
-/** What the pointer is at, in pixels of the plot, and what is said of it. */
-interface Pointed {
-  x: number;
-  y: number;
-  say: () => string;
+/** What the pointer is at. */
+export interface Pointed {
+  lane: Lane | null;
+  row: number;
+  time: number;
+  /** Seconds of a pixel. */
+  pixel: number;
 }
 
 export class Drawing {
-  /** What is outlined in the lanes. */
   highlights: Highlights | null = null;
-  #height = 0; // of the figure in the window
-  readonly #plot: PlotElement;
-  readonly #box: HTMLElement;
-  readonly #canvas: HTMLCanvasElement;
+  /** Of the bars of work of the GPU that is shown, those that a search found; null for no search. */
+  hits: Uint8Array | null = null;
+  readonly choices: Choices = standardChoices();
+  readonly canvas: HTMLCanvasElement;
+  readonly #plot: HTMLElement;
+  readonly #stage: HTMLElement;
   readonly #header: Header;
-  readonly #gpus: readonly Gpu[];
   readonly #shown: Shown;
-  #filled: FilledLanes | null = null;
-  #curves: FilledCurve[] = [];
-  #place = 0;
+  readonly #kept = new Map<string, FilledLane>();
+  #drawn: DrawnLane[] = [];
+  #layout: Layout;
+  #frame: Frame;
   #isStale = true;
   #onPaper = false;
-  #ink = "";
-  #filledPixels = 0;
+  #looks: Looks | null = null;
+  #inks: Inks | null = null;
   #waiting = 0;
+  #gpu: Gpu;
 
-  constructor(plot: PlotElement, box: HTMLElement, header: Header, gpus: readonly Gpu[], shown: Shown) {
-    this.#plot = plot;
-    this.#box = box;
-    this.#canvas = find<HTMLCanvasElement>("canvas", box);
-    this.#header = header;
-    this.#gpus = gpus;
-    this.#shown = shown;
+  constructor(plot: HTMLElement, header: Header, gpu: Gpu, shown: Shown) {
+    [this.#plot, this.#header, this.#gpu, this.#shown] = [plot, header, gpu, shown];
+    this.#stage = plot.parentElement!;
+    this.canvas = find<HTMLCanvasElement>("canvas", plot);
+    this.#layout = layOut(gpu, this.choices);
+    this.#frame = this.#makeFrame();
+    this.#stage.addEventListener("scroll", () => this.#paint(), { passive: true });
   }
 
-  /** The figure of the GPU that is shown. */
-  get figure(): TimelineFigure {
-    return this.#header.figures[this.#place];
-  }
-
-  /** The GPU that is shown. */
   get gpu(): Gpu {
-    return this.#gpus[this.#place];
+    return this.#gpu;
   }
 
   /** Show another GPU, from the next frame on. */
   showGpu(gpu: Gpu): void {
-    const { dragmode } = this.figure.layout;
-    this.#place = this.#gpus.indexOf(gpu);
-    if (dragmode !== undefined) this.figure.layout.dragmode = dragmode;
-    this.#plot.style.height = `${this.figure.layout.height}px`;
+    this.#gpu = gpu;
+    this.hits = null;
     this.scheduleAnew();
   }
 
   /** Draw the window before the next frame. */
   readonly schedule = (): void => {
-    if (!this.#waiting) this.#waiting = requestAnimationFrame(() => void this.draw());
+    if (!this.#waiting) this.#waiting = requestAnimationFrame(this.draw);
   };
 
-  /** Draw axes and legend anew, too: another GPU, size, theme or choice of curves. */
+  /** Lay out anew, too: another GPU, size, theme or choice of lanes. */
   readonly scheduleAnew = (): void => {
     this.#isStale = true;
     this.schedule();
@@ -96,189 +84,172 @@ export class Drawing {
 
   /** Draw for paper, or for the window again, at once: print does not wait. */
   readonly print = (onPaper: boolean): void => {
-    const { layout } = this.figure;
-    if (!this.#onPaper) this.#height = layout.height;
     this.#onPaper = onPaper;
-    layout.height = onPaper ? Math.min(this.#height, PAGE) : this.#height;
-    this.#plot.style.height = `${layout.height}px`;
     this.#isStale = true;
-    void this.draw();
+    this.draw();
   };
 
   /** Draw the window that is to be shown. */
-  readonly draw = async (): Promise<void> => {
+  readonly draw = (): void => {
+    cancelAnimationFrame(this.#waiting);
     this.#waiting = 0;
+    if (this.#isStale) this.#layOut();
+    this.#frame = this.#makeFrame();
+    this.#drawn = this.#layout.lanes.map((lane) => this.#fill(lane));
+    this.#paint();
+    this.#plot.dataset.window = `${this.#shown.low} ${this.#shown.high}`;
+  };
+
+  #layOut(): void {
+    this.#isStale = false;
+    this.#looks = this.#inks = null;
+    this.#kept.clear();
+    this.#layout = layOut(this.#gpu, this.choices);
+    const most = this.#onPaper ? PAPER.height : Math.max(MOST_HEIGHT * innerHeight, this.#layout.pinned + 60);
+    this.#plot.style.height = `${this.#layout.height}px`;
+    this.#stage.style.height = `${Math.min(this.#layout.height, most)}px`;
+  }
+
+  #makeFrame(): Frame {
     const { low, high } = this.#shown;
-    this.#fill([low, high]);
-    const ticks = this.#ticks(low, high);
-    const range: [number, number] = [low, high];
-    Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
-    if (this.#isStale) {
-      this.#isStale = false;
-      await this.#layOut();
-    } else {
-      Object.assign(this.#layout.xaxis, ticks); // plotly lays out all else again where it is told of them
-      await Plotly.relayout(this.#plot, { "xaxis.range": range });
-    }
-    Plotly.Fx.unhover(this.#plot); // what was told of is elsewhere now, until the pointer moves
-    find(".shown", this.#box).textContent = this.#shown.said;
-    this.#plot.dataset.window = `${low} ${high}`;
-  };
-
-  /** Paint where the axes are now: plotly also lays out by itself, some time after a resize. */
-  readonly followAxes = (): void => {
-    const { xaxis, _size } = this.#layout;
-    this.#paint(xaxis.range);
-    if (_size.w !== this.#filledPixels) this.scheduleAnew(); // the legend needs fewer lines, or more
-  };
-
-  /** Paint a window to which plotly is about to move its axes. */
-  paintWindow(window: readonly [number, number]): void {
-    this.#fill(window);
-    this.#paint(window);
+    const [width, ratio] = this.#onPaper ? [PAPER.width, PAPER.ratio] : [this.#plot.clientWidth, devicePixelRatio || 1];
+    const height = parseFloat(this.#stage.style.height) || this.#layout.height;
+    return { width, height, ratio, low, high, scrolled: this.#stage.scrollTop, pinned: this.#layout.pinned, inks: this.#inks ??= readInks() };
   }
 
-  #paint([low, high]: readonly [number, number], canvas = this.#canvas, ratio = this.#onPaper ? PAPER : devicePixelRatio || 1): void {
-    const { l, t, w, h } = this.#layout._size;
-    const [width, height] = [this.#plot.clientWidth, this.#plot.clientHeight];
-    const frame: Frame = { left: l, width: w, top: t, height: h, low, high, ink: this.#ink, mark: this.#shown.mark };
-    const outlines = this.highlights?.gpu === this.gpu ? outlinesIn(this.highlights, low, high, (high - low) / w) : [];
-    const lanes = this.#laneTraces().map((trace) => ({ ...this.#filled!, ...this.#stripOf(trace), outlines }));
-    const curves = this.#curves.map((curve) => ({ ...curve, ...this.#stripOf(curve.trace) }));
-    paint(canvas, { width, height, ratio }, frame, lanes, curves);
+  #fill(lane: Lane): DrawnLane {
+    const { low, high, width } = this.#frame;
+    const pixels = Math.max(width - GUTTER, 100);
+    const pixel = (high - low) / pixels;
+    const { kind, strip } = lane;
+    const outlines = this.highlights?.gpu === this.#gpu ? outlinesIn(this.highlights, kind, low, high, pixel) : [];
+    const curves: FilledCurve[] = strip ? fillCurves(this.#gpu, strip, low, high, pixels / BIN) : [];
+    return { lane, outlines, curves, filled: strip ? null : this.#fillBars(kind, pixel) };
   }
 
-  /** The time under the pointer, and the row of the lanes, NaN where it is not over them. */
-  locate({ clientX, clientY }: MouseEvent): { time: number; row: number; pixel: number } {
-    const box = this.#plot.getBoundingClientRect();
-    const { _size: { l, w }, xaxis: { range: [low, high] } } = this.#layout;
-    const [x, y] = [clientX - box.left - l, clientY - box.top];
-    const pixel = (high - low) / w;
-    for (const trace of this.#laneTraces()) {
-      const { top, bottom } = this.#stripOf(trace);
-      const { range } = this.#axisOf(trace);
-      const row = range[1] + ((y - top) / (bottom - top)) * (range[0] - range[1]);
-      if (y >= top && y <= bottom) return { time: low + x * pixel, row, pixel };
-    }
-    return { time: low + x * pixel, row: NaN, pixel };
+  #fillBars(kind: Lane["kind"], pixel: number): FilledLane {
+    const { low, high } = this.#shown;
+    const { lanes } = this.#gpu;
+    const key = [kind, low, high, pixel].join();
+    const known = this.hits ? undefined : this.#kept.get(key);
+    if (known) return known;
+    const view = { low, high, pixel, narrow: NARROW * pixel, looks: this.#looks ??= readLooks(this.#header), hits: this.hits };
+    const filled = kind === "work" ? fillWork(this.#header, lanes.work, lanes.streams, view)
+      : kind === "calls" ? fillCalls(this.#header, lanes.calls, lanes.callNames, view)
+      : kind === "inner" ? fillInner(this.#header, lanes.host, view)
+      : fillRanges(this.#header, lanes[kind as "host" | "windows"], view);
+    if (this.#kept.size > KEPT) this.#kept.clear();
+    if (!this.hits) this.#kept.set(key, filled);
+    return filled;
   }
 
-  /** What the pointer can find in the lanes of the window that is shown. */
-  get places(): readonly Place[] {
-    return this.#filled?.places ?? [];
+  #paint(canvas = this.canvas, ratio = this.#frame.ratio): void {
+    const arrow = this.highlights?.gpu === this.#gpu ? this.highlights.arrow : null;
+    this.#frame.scrolled = this.#stage.scrollTop;
+    paint(canvas, { ...this.#frame, ratio }, this.#drawn, { ticks: this.#ticks(), selected: this.#shown.mark, arrow });
   }
 
-  /** The bar or the point of a curve at an event, or the nearest one within some pixels. */
-  pointAt(event: MouseEvent): Pointed | null {
-    const { time, row, pixel } = this.locate(event);
-    const { _size: { l }, xaxis: { range: [low] } } = this.#layout;
-    const across = (at: number) => l + (at - low) / pixel;
-    if (Number.isNaN(row)) {
-      const found = this.#nearestCurve(event, time, pixel);
-      return found && { x: across(found.point.time), y: found.strip.place(found.point.value), say: found.point.say };
-    }
-    const place = nearestPlace(this.places, row, time, REACH * pixel);
-    if (!place) return null;
-    const y = this.#stripOf(this.#laneTraces()[0]).place((place.top + place.bottom) / 2);
-    return { x: across(Math.min(Math.max(time, place.left), place.right)), y, say: place.say };
+  /** Where steps begin; and times, counted from the beginning of the first step that is seen, or of the recording. */
+  #ticks(): Marks["ticks"] {
+    const { low, high, width } = this.#frame;
+    const { start, number } = this.#gpu.details.steps;
+    const first = Math.max(firstAbove(start, low + 0.02 * (high - low)) - 1, 0);
+    const last = firstAbove(start, high);
+    const steps = Array.from(start.subarray(first, last), (time, i): Marks["ticks"][number] => [time, `step ${number[first + i]}`, true]);
+    const origin = start[first] < high ? start[first] : this.#shown.whole[0];
+    const { tickvals, ticktext } = timeTicks(low - origin, high - origin, Math.max(2, (width - GUTTER) / TICK_PIXELS));
+    const times = tickvals.map((value, i): Marks["ticks"][number] => [value + origin, value ? `${value > 0 ? "+" : ""}${ticktext[i]}` : ticktext[i], false]);
+    return [...steps, ...times].sort((a, b) => a[0] - b[0] || Number(b[2]) - Number(a[2]));
   }
 
-  #nearestCurve({ clientY }: MouseEvent, time: number, pixel: number): { point: CurvePoint; strip: Strip } | null {
-    const height = clientY - this.#plot.getBoundingClientRect().top;
-    let best: { point: CurvePoint; strip: Strip } | null = null;
-    for (const curve of this.#curves) {
-      const strip = this.#stripOf(curve.trace);
-      if (height < strip.top || height > strip.bottom) continue;
-      const point = nearestPoint(curve, strip.place, { time, height, pixel });
-      if (point && (!best || point.away < best.point.away)) best = { point, strip };
+  /** The time under the pointer, and the lane with the row. */
+  locate({ clientX, clientY }: Pick<MouseEvent, "clientX" | "clientY">): Pointed {
+    const box = this.canvas.getBoundingClientRect();
+    const { low, high, width, pinned } = this.#frame;
+    const pixel = (high - low) / Math.max(width - GUTTER, 1);
+    const y = clientY - box.top;
+    const lane = this.#layout.lanes.find((each) => {
+      const place = placeIn(each, this.#frame.scrolled);
+      return y >= Math.max(place(0), each.isPinned ? 0 : pinned) && y < place(each.rows);
+    }) ?? null;
+    const place = lane && placeIn(lane, this.#frame.scrolled);
+    const row = place ? (y - place(0)) / (place(1) - place(0)) : NaN;
+    return { lane, row, time: low + (clientX - box.left - GUTTER) * pixel, pixel };
+  }
+
+  /** What can be found in the lanes of the window that is shown. */
+  get places(): { lane: Lane; place: Place }[] {
+    return this.#drawn.flatMap(({ lane, filled }) => (filled?.places ?? []).map((place) => ({ lane, place })));
+  }
+
+  /** The bar or bars at a point, or the nearest within some pixels. */
+  placeAt({ lane, row, time, pixel }: Pointed): Place | null {
+    const places = this.#drawn.find((each) => each.lane === lane)?.filled?.places ?? [];
+    let [best, distance]: [Place | null, number] = [null, Infinity];
+    for (const place of places) {
+      if (row < place.top || row > place.bottom) continue;
+      const away = Math.max(place.left - time, time - place.right, 0);
+      if (away <= REACH * pixel && away < distance) [best, distance] = [place, away];
     }
     return best;
   }
 
-  /** The curves of the window, with their points. */
-  get points(): Trace[] {
-    return this.#curves.map(({ trace, line: { x, y } }) => ({ ...trace, x, y }) as Trace);
+  /** What is said of a curve at a point, if one is near. */
+  curveAt({ lane, time, pixel }: Pointed, clientY: number): string[] | null {
+    const drawn = this.#drawn.find((each) => each.lane === lane);
+    if (!lane?.strip || !drawn) return null;
+    const place = placeIn(lane, this.#frame.scrolled);
+    const [top, bottom, { high }] = [place(0), place(1), lane.strip];
+    const height = clientY - this.canvas.getBoundingClientRect().top;
+    const points = drawn.curves.map((curve) =>
+      nearestPoint(curve, (value) => bottom - 1 - (value / high) * (bottom - top - 3), { time, height, pixel }));
+    const found = points.filter((point) => point !== null).sort((a, b) => a.away - b.away);
+    return found[0]?.say() ?? null;
   }
 
-  /** Pixels of the axes: left, top, width and height. */
-  get axes(): FullLayout["_size"] {
-    return this.#layout._size;
+  /** Where a place of a lane is, in pixels of the browser's window. */
+  centre(lane: Lane, { left, right, top, bottom }: Place): { clientX: number; clientY: number } {
+    const box = this.canvas.getBoundingClientRect();
+    const { low, high } = this.#frame;
+    const middle = acrossOf(this.#frame)((Math.max(left, low) + Math.min(right, high)) / 2);
+    return { clientX: box.left + middle, clientY: box.top + placeIn(lane, this.#frame.scrolled)((top + bottom) / 2) };
   }
 
-  #laneTraces(): TimelineTrace[] {
-    return this.figure.data.filter(({ meta }) => meta?.role === "lanes");
+  /** The curves of the window. */
+  get curves(): FilledCurve[] {
+    return this.#drawn.flatMap(({ curves }) => curves);
   }
 
-  /** Where the strip of a trace is. */
-  #stripOf(trace: TimelineTrace): Strip {
-    const { t, h } = this.#layout._size;
-    const { domain, range: [first, last] } = this.#axisOf(trace);
-    const [bottom, top] = domain.map((share) => t + (1 - share) * h);
-    return { top, bottom, place: (value) => top + ((value - last) / (first - last)) * (bottom - top) };
+  get frame(): Frame {
+    return this.#frame;
   }
 
-  /** The vertical axis of a trace. */
-  #axisOf({ yaxis = "y" }: TimelineTrace): TimelineFigure["layout"]["yaxis"] {
-    return this.figure.layout[yaxis.replace("y", "yaxis") as "yaxis"];
-  }
-
-  /** The axes over the bars over the page's colour, as a PNG. */
-  async picture(): Promise<string> {
-    const [width, height, scale] = [this.#plot.clientWidth, this.#plot.clientHeight, PICTURE];
-    const axes = new Image();
-    axes.src = await Plotly.toImage(this.#plot, { format: "png", width, height, scale });
-    await axes.decode();
-    const [whole, below] = [element("canvas", { width: scale * width, height: scale * height }), element("canvas")];
+  /** The lanes over the page's colour, as a PNG. */
+  picture(): string {
+    const [whole, lanes] = [element("canvas"), element("canvas")];
+    this.#paint(lanes, PICTURE);
+    [whole.width, whole.height] = [lanes.width, lanes.height];
     const pen = penOf(whole);
-    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+    pen.fillStyle = this.#frame.inks.page;
     pen.fillRect(0, 0, whole.width, whole.height);
-    this.#paint(this.#layout.xaxis.range, below, scale);
-    for (const layer of [below, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
+    pen.drawImage(lanes, 0, 0);
     return whole.toDataURL();
   }
 
-  get #layout(): FullLayout {
-    if (!this.#plot._fullLayout) throw new Error("plotly has not drawn yet");
-    return this.#plot._fullLayout;
-  }
-
-  /** Find the bars and the points of a window. */
-  #fill([low, high]: readonly [number, number]): void {
-    const pixels = this.#plot._fullLayout ? this.#plot._fullLayout._size.w : this.#plot.clientWidth - BESIDE_AXES;
-    this.#filledPixels = pixels;
-    const pixel = (high - low) / Math.max(pixels, 100);
-    const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
-    const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
-    const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
-    this.#filled = fillLanes(this.gpu.lanes, this.#header, { low, high, pixel, narrow: NARROW * pixel, theme: isDark() ? "dark" : "light" }, this.#shown.isWhole);
-    this.#curves = fillCurves(this.#gpus, drawn, low, high, most);
-  }
-
-  /** Times at the axis, and lines without a time where it would be cut. */
-  #ticks(low: number, high: number): { tickvals: number[]; ticktext: string[] } {
-    const { tickvals, ticktext } = timeTicks(low, high, Math.max(2, Math.floor(this.#filledPixels / TICK_PIXELS)));
-    const last = high - (EDGE / this.#filledPixels) * (high - low);
-    return { tickvals, ticktext: ticktext.map((text, i) => (tickvals[i] > last ? "" : text)) };
-  }
-
-  /** Let plotly draw all that is its own. */
-  async #layOut(): Promise<void> {
-    this.#ink = readColor("--focus");
-    const { layout, layout: { dragmode } } = this.figure;
-    dress(layout);
-    if (dragmode && !coarsePointer.matches) layout.dragmode = dragmode; // as the reader chose
-    layout.xaxis.ticklabeloverflow = "allow"; // see ticks
-    for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
-    await Plotly.react(this.#plot, this.figure.data, layout, { ...CONFIG, ...TOOLS });
+  /** How much of the recording is shown. */
+  get said(): string {
+    return this.#shown.isWhole ? formatSeconds(this.#shown.length) : this.#shown.said;
   }
 }
 
-function nearestPlace(places: readonly Place[], row: number, time: number, reach: number): Place | null {
-  let [best, distance]: [Place | null, number] = [null, Infinity];
-  for (const place of places) {
-    if (row < place.top || row > place.bottom) continue;
-    const away = Math.max(place.left - time, time - place.right, 0);
-    if (away <= reach && away < distance) [best, distance] = [place, away];
-  }
-  return best;
+function readInks(): Inks {
+  const [ink, soft, line, page, card, focus] = ["--ink", "--soft", "--line", "--page", "--card", "--focus"].map(readColor);
+  return { ink, soft, line, page, card, focus };
+}
+
+function readLooks(header: Header): Looks {
+  const text = readColor("--ink");
+  const paint = (name: string): Painted => ({ color: readColor(name), text });
+  const waiting: Painted = { color: readColor("--warn-line"), text: isDark() ? "#000000" : "#ffffff" };
+  return { ranges: ["--range-1", "--range-2"].map(paint), calls: [paint("--call"), waiting], active: header.classes[0].color };
 }

@@ -1,8 +1,9 @@
 /** What the packed data holds of each GPU, as typed arrays. */
 import { makeRows, type PlacedBars, type Row } from "./bars";
-import type { PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
+import type { PackedBars, PackedGpu, PackedRanges, PackedTrack, Strip } from "./header";
 import { endsOf, makeTrack, once, type Level } from "./samples";
 import { readDetails, type Details } from "./details";
+import { rest } from "../dom";
 import type { ReadArray } from "./unpack";
 
 /** Bars with what is said of each: percentages by name, NaN where unknown. */
@@ -16,16 +17,14 @@ export interface RangeBars extends Bars {
   kernels: Uint32Array;
 }
 
-/** The lanes of one GPU: ranges on the CPU, where their work is on the GPU, and the work by stream. */
+/** The lanes of one GPU: ranges on the CPU, where their work is on the GPU, the work by stream, and calls of the API. */
 export interface Lanes {
   host: RangeBars;
   windows: RangeBars;
   work: Bars;
-  labels: Record<number, string>;
-  /** How many rows a stream has. */
-  streamRows: number;
-  /** Tensor Active of the last colour of ranges: 100 %, unless the reader asks for less. */
-  scaleTop: number;
+  calls: Bars;
+  callNames: readonly string[];
+  streams: readonly string[];
 }
 
 /** Where the values of a metric are: the levels of its track, its place in their curves, and the step of its values. */
@@ -38,21 +37,30 @@ interface PlacedCurve {
 
 export interface Gpu {
   gpu: number;
+  /** Seconds of the mean step; NaN where none was found. */
+  meanStep: number;
   curves: Map<string, PlacedCurve>;
+  strips: readonly Strip[];
   lanes: Lanes;
   /** Read when something is selected: the first drawing does not wait for it. */
   readonly details: Details;
 }
 
-export function readGpu(read: ReadArray, packed: PackedGpu): Gpu {
-  const { gpu, labels, rows: streamRows, percentStep } = packed;
-  const curves = new Map(packed.tracks.flatMap((track) => readTrack(read, track)));
-  const host = readRanges(read, packed.host, percentStep);
-  const windows = readRanges(read, packed.windows, percentStep);
-  const work = readBars(read, packed.work, percentStep);
-  const lanes = { host, windows, work, labels, streamRows, scaleTop: 100 };
-  let details: Details | null = null;
-  return { gpu, curves, lanes, get details() { return (details ??= readDetails(read, packed)); } };
+/** Read one GPU, with a rest for the browser after each lane. */
+export async function readGpu(read: ReadArray, packed: PackedGpu): Promise<Gpu> {
+  const { gpu, meanStep, strips, streams, percentStep, calls: { names: callNames } } = packed;
+  const curves = new Map<string, PlacedCurve>();
+  for (const track of packed.tracks) {
+    readTrack(read, track).forEach(([name, curve]) => curves.set(name, curve));
+    await rest();
+  }
+  const [work, host, windows, calls] = [
+    await readBars(read, packed.work, percentStep), await readRanges(read, packed.host, percentStep),
+    await readRanges(read, packed.windows, percentStep), await readBars(read, packed.calls, percentStep),
+  ];
+  const lanes = { host, windows, work, calls, callNames, streams };
+  const details = once(() => readDetails(read, packed));
+  return { gpu, meanStep: 1e-9 * (meanStep ?? NaN), curves, strips, lanes, get details() { return details(); } };
 }
 
 function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {
@@ -66,19 +74,21 @@ function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][]
   return track.curves.map(({ metric, unit, step }, place) => [metric, { levels, place, step, unit }]);
 }
 
-function readBars(read: ReadArray, packed: PackedBars, step: number): Bars {
+async function readBars(read: ReadArray, packed: PackedBars, step: number): Promise<Bars> {
   const start = read(packed.start, Float64Array, 1e-9);
+  await rest();
   const end = read(packed.length, Float64Array, 1e-9);
   for (let i = 0; i < end.length; i++) end[i] += start[i];
+  await rest();
   const percents: Bars["percents"] = {};
   for (const [name, number] of Object.entries(packed.percents)) {
     Object.defineProperty(percents, name, { get: once(() => readPercents(read(number, Float32Array), step)), enumerable: true });
   }
-  const bars = {
-    start, end, percents,
-    row: read(packed.row, Uint8Array), id: read(packed.id, Uint32Array), merged: read(packed.merged, Uint32Array),
-  };
-  return { ...bars, rows: makeRows(bars) };
+  const [row, id, merged] = [read(packed.row, Uint8Array), read(packed.id, Uint32Array), read(packed.merged, Uint32Array)];
+  await rest();
+  const rows = makeRows({ row, end });
+  await rest();
+  return { start, end, percents, row, id, merged, rows };
 }
 
 function readPercents(steps: Float32Array, step: number): Float32Array {
@@ -86,6 +96,6 @@ function readPercents(steps: Float32Array, step: number): Float32Array {
   return steps;
 }
 
-function readRanges(read: ReadArray, packed: PackedRanges, step: number): RangeBars {
-  return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
+async function readRanges(read: ReadArray, packed: PackedRanges, step: number): Promise<RangeBars> {
+  return { ...await readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
 }

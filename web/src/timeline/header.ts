@@ -1,6 +1,5 @@
 /** The header of the packed data: what tcprof/render/html/timeline/__init__.py writes. */
-import type { Painted, Theme } from "../colors";
-import type { Axis, Layout, Trace, TraceMeta } from "../plotly";
+import type { Painted } from "../colors";
 
 /** A number that stands for an array of the packed data. */
 export type ArrayNumber = number;
@@ -24,6 +23,14 @@ export interface PackedTrack extends Record<"start" | "breaks" | "ends", ArrayNu
   curves: { metric: string; unit: string; step: number; values: ArrayNumber[] }[];
 }
 
+/** A strip of curves, from 0 to its highest value. */
+export interface Strip {
+  title: string;
+  high: number;
+  unit: string;
+  curves: { name: string; color: string; isHidden: boolean }[];
+}
+
 /** Figures of things, over all of their instances. */
 export interface PackedTotals {
   ids: ArrayNumber;
@@ -33,16 +40,41 @@ export interface PackedTotals {
 export interface PackedModules extends PackedTotals {
   names: readonly string[];
   parents: readonly number[];
+  /** How many steps their figures are over. */
+  steps: number;
   /** The kernels of each that belong to no module within it. */
   own: Record<"module" | "kernel" | "count" | "ns" | "active_ns", ArrayNumber> & { phases: readonly string[] };
 }
 
+/** Idle time by cause and place: in a step, in ns, and its share of the step; the rest of many has no cause. */
+export interface GapSum extends Record<"gap_count" | "total_ns" | "longest_ns" | "saving_ns" | "share_pct", number> {
+  cause: string | null;
+  path: string;
+  wait: string;
+  /** Whether it is that of the gaps that are too short to be listed. */
+  short: boolean;
+}
+
+/** The gaps of a GPU over 10 µs, by start, in ns; `step` and `path` are one higher, and 0 for none. */
+export interface PackedGaps
+  extends Record<"number" | "start" | "length" | "step" | "between" | "cause" | "path" | "wait" | "waited" | "launches" | "counted", ArrayNumber> {
+  /** How many steps figures are over. */
+  steps: number;
+  sums: readonly GapSum[];
+}
+
 export interface PackedGpu {
   gpu: number;
+  /** Nanoseconds of the mean step; null where none was found. */
+  meanStep: number | null;
   tracks: PackedTrack[];
+  strips: Strip[];
+  gaps: PackedGaps | null;
   host: PackedRanges;
   windows: PackedRanges;
   work: PackedBars;
+  /** Calls of the CUDA API; their ids are places in `names`. */
+  calls: PackedBars & { names: readonly string[] };
   steps: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
   /** See tcprof/render/html/timeline/packing.py. */
   launches: { first: number; step: number; changes: ArrayNumber };
@@ -52,16 +84,12 @@ export interface PackedGpu {
   hostOfWindow: { changes: ArrayNumber };
   totals: { paths: PackedTotals; kernels: PackedTotals; modules: PackedModules };
   percentStep: number;
-  /** What stands beside rows: the streams, by row. */
-  labels: Record<number, string>;
-  /** How many rows a stream has. */
-  rows: number;
+  /** The names of the streams, by the row of their work. */
+  streams: readonly string[];
 }
 
-/** What bars are called and how they look; names are labels of plotly, `cuts` plain text, shortest first. */
+/** What bars are called and how they look; `cuts` are a name in several lengths, shortest first. */
 export interface Names {
-  /** The scale of Tensor Active, lowest first; the last is for unknown. */
-  rangeColors: Record<Theme, readonly Painted[]>;
   /** Classes of work; the last is for idle time. */
   classes: readonly (Painted & { name: string })[];
   paths: { names: readonly string[]; cuts: readonly (readonly string[])[] };
@@ -69,6 +97,8 @@ export interface Names {
     names: readonly string[];
     cuts: readonly (readonly string[])[];
     geometry: readonly string[];
+    bound: readonly string[];
+    precision: readonly string[];
     class: readonly number[];
     /** The 95 % interval of a kernel's Tensor Active; null where unknown. */
     low: readonly (number | null)[];
@@ -76,31 +106,12 @@ export interface Names {
   };
 }
 
-/** What a trace of the timeline stands for: a curve, the band around it, or the places of a GPU's bars. */
-export type TimelineMeta = TraceMeta & (
-  | { role: "curve" | "band"; gpu: number; curve: string }
-  | { role: "lanes"; gpu: number }
-);
-
-export type TimelineTrace = Trace<TimelineMeta>;
-
-export interface TimelineLayout extends Layout, Record<"xaxis" | "yaxis", Axis> {
-  margin: Record<"t" | "r" | "b" | "l", number>;
-  /** The other axes: yaxis2 and so on. */
-  [axis: `yaxis${number}`]: Axis;
-}
-
-export interface TimelineFigure {
-  data: TimelineTrace[];
-  layout: TimelineLayout;
-}
-
 export interface Header extends Names {
+  causes: readonly string[];
+  gapWaits: readonly string[];
   gpus: PackedGpu[];
-  /** One for each GPU. */
-  figures: TimelineFigure[];
-  /** Tensor Active of the range that has most. */
-  highestRange: number;
+  /** When what is drawn begins and ends, in seconds. */
+  range: [number, number];
   /** What the page's address calls the paths and the kernels, see tcprof/views/paths.py. */
   links: { ranges: readonly string[]; kernels: readonly string[] };
   gpuOfKernel: readonly number[];

@@ -1,49 +1,61 @@
-/** What of a selection is outlined in the lanes: its range on the CPU, its window on the GPU, and what it launched. */
+/** What of a selection is outlined in the lanes, and the arrow from the call that launched it. */
 import type { PlacedBars } from "./bars";
 import type { Gpu } from "./gpus";
 import { openAt } from "./launching";
-import type { Outline } from "./paint";
+import type { Lane } from "./layout";
+import type { Marks, Outline } from "./paint";
 import type { Subject, Subjects } from "./subjects";
 
 const NEAR = 4; // pixels: what is narrower and no further apart has one outline, which leaves its colours to be seen
-const INSIDE = 0.42; // of a row, from its middle
 
-/** Some bars of a lane, by start, each so many rows high. */
+/** Some bars of a lane, by start. */
 interface Outlined {
+  kind: Lane["kind"];
   lane: Pick<PlacedBars, "start" | "end" | "row">;
   bars: ArrayLike<number>;
-  rows: number;
 }
 
 export interface Highlights {
   gpu: Gpu;
   parts: Outlined[];
-  /** When what is selected was launched, in a range. */
-  launch: Outline[];
+  arrow: Marks["arrow"];
 }
 
 export function highlightsOf(subjects: Subjects, subject: Subject): Highlights {
   const { gpu, selection: { kind }, instances, at } = subject;
-  const { host, windows, work, streamRows } = gpu.lanes;
+  const { host, windows, work } = gpu.lanes;
   const onCpu = (subject.parts ?? [subject]).filter(({ selection }) => selection.kind === "range").flatMap((range): Outlined[] => {
     const bars = range.instances.subarray(Math.max(range.at, 0), range.at < 0 ? undefined : range.at + 1);
     const onGpu = Int32Array.from(bars, (bar) => subjects.windowBar(gpu, bar)).filter((bar) => bar >= 0).sort();
-    return [{ lane: host, bars, rows: 1 }, { lane: windows, bars: onGpu, rows: 1 }];
+    return [{ kind: "host", lane: host, bars }, { kind: "windows", lane: windows, bars: onGpu }];
   });
-  const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
+  const bar = instances[at];
+  const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[bar] : NaN;
   const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
+  const gap = kind === "gap" && subject.gap ? subject.gap : null;
   return {
     gpu,
-    parts: [...onCpu, { lane: host, bars: around, rows: 1 }, { lane: work, bars: kind === "window" ? [] : subject.work(), rows: streamRows }],
-    launch: around.map((bar) => ({ left: launched, right: launched, top: host.row[bar] - INSIDE, bottom: host.row[bar] + INSIDE })),
+    parts: [
+      ...onCpu, { kind: "host", lane: host, bars: around },
+      { kind: "work", lane: work, bars: kind === "window" ? [] : subject.work() },
+      ...(subject.place && gap ? gap.rows.map((row): Outlined => ({ kind: "work", lane: asLane(subject.place!, row), bars: [0] })) : []),
+    ],
+    arrow: gap ? gap.arrow : Number.isNaN(launched) ? null : { from: launched, to: work.start[bar], row: work.row[bar] },
   };
 }
 
-/** The outlines in a window, of all bars that it shows some of. */
-export function outlinesIn({ parts, launch }: Pick<Highlights, "parts" | "launch">, low: number, high: number, pixel: number): Outline[] {
-  const outlines = [...launch];
+/** A time in a row, as the only bar of a lane. */
+function asLane({ start, end }: { start: number; end: number }, row: number): Outlined["lane"] {
+  return { start: Float64Array.of(start), end: Float64Array.of(end), row: Uint8Array.of(row) };
+}
+
+/** The outlines in a window of a lane, of all bars that it shows some of. */
+export function outlinesIn({ parts }: Pick<Highlights, "parts">, kind: Lane["kind"], low: number, high: number, pixel: number): Outline[] {
+  const outlines: Outline[] = [];
   const near = NEAR * pixel;
-  for (const { lane: { start, end, row }, bars, rows } of parts) {
+  const [wanted, isOne] = kind === "inner" ? ["host", true] : [kind, false];
+  for (const { lane: { start, end, row: rows }, bars } of parts.filter((part) => part.kind === wanted)) {
+    const row = isOne ? new Uint8Array(rows.length) : rows;
     const last: (Outline | undefined)[] = []; // of each row
     for (let i = 0; i < bars.length && start[bars[i]] <= high; i++) {
       const bar = bars[i];
@@ -51,7 +63,7 @@ export function outlinesIn({ parts, launch }: Pick<Highlights, "parts" | "launch
       const before = last[row[bar]];
       const isNarrow = end[bar] - start[bar] < near || (before && before.right - before.left < near);
       if (before && isNarrow && start[bar] - before.right < near) before.right = Math.max(before.right, end[bar]);
-      else outlines.push(last[row[bar]] = { left: start[bar], right: end[bar], top: row[bar] - INSIDE, bottom: row[bar] + rows - 1 + INSIDE });
+      else outlines.push(last[row[bar]] = { left: start[bar], right: end[bar], top: row[bar], bottom: row[bar] + 1 });
     }
   }
   return outlines;

@@ -1,37 +1,39 @@
-/** What is said of what is under the pointer, in plotly's labels, and a line there with its time. Plotly knows none of it. */
-import { readColor } from "../colors";
-import { find } from "../dom";
+/** What is said of what is under the pointer, beside it, and a line there with its time. */
+import { element, find } from "../dom";
 import { formatMoment } from "../format";
-import type { PlotElement } from "../plotly";
-import type { Drawing } from "./drawing";
+import type { Drawing, Pointed } from "./drawing";
+import { AXIS } from "./layout";
+import { GUTTER } from "./paint";
 
-export function tellOfPointed(plot: PlotElement, drawing: Drawing): void {
-  plot.on("plotly_beforehover", (event) => {
-    if (event.type !== "mousemove") return true;
-    Plotly.Fx.unhover(plot);
-    const found = drawing.pointAt(event);
-    if (found) {
-      const label = {
-        x: found.x, y: found.y, text: found.say(), textAlign: "left", color: readColor("--card"), borderColor: readColor("--soft"),
-        fontColor: readColor("--ink"),
-      };
-      const layer = find<SVGGElement>(".hoverlayer", plot);
-      Plotly.Fx.loneHover(label, { container: layer, outerContainer: layer.ownerSVGElement!, gd: plot });
-    }
-    return false;
-  });
+const ASIDE = 14; // pixels from the pointer to what is said
+
+/** Say lines at a point of the browser's window, the first in bold; nothing where there are none. */
+export function say(lines: readonly string[] | null, { clientX, clientY }: Pick<MouseEvent, "clientX" | "clientY">): void {
+  const tooltip = find(".tooltip");
+  tooltip.hidden = !lines?.length;
+  if (!lines?.length) return;
+  tooltip.replaceChildren(...lines.map((line, i) => element(i ? "div" : "b", {}, line)));
+  const { width, height } = tooltip.getBoundingClientRect();
+  const left = clientX + ASIDE + width > innerWidth ? clientX - ASIDE - width : clientX + ASIDE;
+  const top = Math.min(clientY + ASIDE, innerHeight - height - 4);
+  Object.assign(tooltip.style, { left: `${Math.max(left, 4)}px`, top: `${top}px` });
 }
 
-export function followCrosshair(plot: HTMLElement, drawing: Drawing): void {
-  const stage = plot.parentElement!;
-  const line = find(".crosshair", stage);
-  stage.addEventListener("pointermove", (event) => {
-    const { l, t, w, h } = drawing.axes;
-    const x = event.clientX - stage.getBoundingClientRect().left;
-    line.hidden = event.pointerType === "touch" || x < l || x > l + w;
-    Object.assign(line.style, { left: `${x}px`, top: `${t}px`, height: `${h}px` });
-    line.dataset.time = formatMoment(drawing.locate(event).time);
-    line.classList.toggle("late", x > l + 0.8 * w);
+/** Follow the pointer over the timeline.
+ *
+ * @param sayOf - What is said of a point.
+ */
+export function followPointer(plot: HTMLElement, drawing: Drawing, sayOf: (pointed: Pointed, event: MouseEvent) => readonly string[] | null): void {
+  const line = find(".crosshair", plot);
+  plot.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "touch") return;
+    const pointed = drawing.locate(event);
+    const x = event.clientX - plot.getBoundingClientRect().left;
+    line.hidden = x < GUTTER;
+    Object.assign(line.style, { left: `${x}px`, top: `${AXIS}px`, height: `${drawing.frame.height - AXIS}px`, marginTop: `${drawing.frame.scrolled}px` });
+    line.dataset.time = formatMoment(pointed.time);
+    line.classList.toggle("late", x > 0.8 * drawing.frame.width);
+    say(x < GUTTER || event.buttons ? null : sayOf(pointed, event), event);
   });
-  stage.addEventListener("pointerleave", () => { line.hidden = true; });
+  plot.addEventListener("pointerleave", (event) => { line.hidden = true; say(null, event); });
 }

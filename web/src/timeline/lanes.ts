@@ -1,16 +1,26 @@
-/** The lanes of one GPU in a window: bars to be painted, and what the pointer shows over them. */
-import type { Painted, Theme } from "../colors";
-import { formatMoment, formatPercent, formatSeconds } from "../format";
-import { scanRow, type Window } from "./bars";
-import type { Bars, Lanes, RangeBars } from "./gpus";
-import type { Names } from "./header";
+/** The bars of a lane in a window: what is painted, and what the pointer finds. Knows no page. */
+import type { Painted } from "../colors";
+import { formatPercent, formatSeconds } from "../format";
+import { innermost, scanRow, type Window } from "./bars";
+import type { Bars, RangeBars } from "./gpus";
+import type { Header } from "./header";
 
-const GAP = 0.08; // above and below a bar, in rows
+const GAP = 0.06; // above and below a bar, in rows
+const READABLE = 28; // pixels of a range that is worth to be seen as the innermost one
+const ACTIVE = 0.2; // of a range's bar, which tells its Tensor Active
 
-/** A window, with the seconds of one pixel. */
+/** How bars look that have no colour in the data: ranges and calls by turns, Tensor Active, and idle time. */
+export interface Looks {
+  ranges: readonly Painted[];
+  calls: readonly Painted[];
+  active: string;
+}
+
+/** A window, with the seconds of one pixel, and which bars of work are not looked for: these recede. */
 export interface View extends Window {
   pixel: number;
-  theme: Theme;
+  looks: Looks;
+  hits: Uint8Array | null;
 }
 
 /** The name of a wide bar: where there is space for it, in seconds and rows, and what to write, shortest first. */
@@ -19,91 +29,70 @@ interface FittedName extends Record<"left" | "right" | "middle", number> {
   color: string;
 }
 
-/** Where the pointer finds something, in seconds and rows, and what is said of it, as a label of plotly. */
-export interface Place extends Record<"left" | "right" | "top" | "bottom", number> {
-  say: () => string;
+/** Where the pointer finds something, in seconds and rows: the bar, or the first of several, and the lines that tell of it. */
+export interface Place extends Record<"left" | "right" | "top" | "bottom" | "bar", number> {
+  count: number;
+  say: () => string[];
 }
 
-export interface FilledLanes {
+/** The colour of idle time, which is hatched, and what a colour of a bar that recedes begins with. */
+export const IDLE = "idle";
+export const FAINT = "faint ";
+
+export interface FilledLane {
   /** By colour, of each bar left, right (seconds), top, bottom (rows). */
   bars: Map<string, number[]>;
   names: FittedName[];
   places: Place[];
 }
 
-/** Top and bottom of a bar, and its middle, in rows. */
-type Span = Record<"top" | "bottom" | "middle", number>;
+export class Filling implements FilledLane {
+  readonly bars = new Map<string, number[]>();
+  readonly names: FittedName[] = [];
+  readonly places: Place[] = [];
+  readonly #header: Header;
+  readonly #view: View;
+  readonly #bars: Pick<Bars, "start" | "end" | "id" | "merged">;
 
-/** What is gathered while lanes are filled, and from what. */
-interface Filling extends FilledLanes {
-  lanes: Lanes;
-  header: Names;
-  view: View;
-}
+  constructor(header: Header, bars: Bars, view: View) {
+    [this.#header, this.#bars, this.#view] = [header, bars, view];
+  }
 
-type Describe = (bar: number) => string;
+  paint(color: string, left: number, right: number, top: number, bottom: number): void {
+    let edges = this.bars.get(color);
+    if (!edges) this.bars.set(color, edges = []);
+    edges.push(left, right, top, bottom);
+  }
 
-const kept = new WeakMap<Lanes, { key: string; filled: FilledLanes }>();
+  /** Add a bar that is wide enough to be drawn by itself, or a piece of it; where it is drawn. */
+  addWide(bar: number, row: number, { color, text }: Painted, cuts: readonly string[], say: (bar: number) => string[], piece = { start: this.#bars.start[bar], end: this.#bars.end[bar] }): [left: number, right: number] {
+    const { low, high, pixel } = this.#view;
+    const [left, right] = [Math.max(piece.start, low - pixel), Math.min(piece.end, high + pixel)];
+    const pixels = (right - left) / pixel;
+    const apart = pixels > 3 ? 0.4 * pixel : 0; // so that neighbours can be told apart
+    this.paint(color, left + apart, right - apart, row + GAP, row + 1 - GAP);
+    if (pixels > 24) this.names.push({ left, right, middle: row + 0.5, cuts, color: text });
+    this.places.push({ left, right, top: row, bottom: row + 1, bar, count: 1, say: () => say(bar) });
+    return [left + apart, right - apart];
+  }
 
-/** The bars of a GPU in a window: wide ones each, narrower ones drawn together.
- *
- * @param isWhole - The window is all that was recorded. It takes longest, and one comes back to it: its bars are kept.
- */
-export function fillLanes(lanes: Lanes, names: Names, view: View, isWhole = false): FilledLanes {
-  const key = [view.low, view.high, view.pixel, view.theme, lanes.scaleTop].join();
-  const known = kept.get(lanes);
-  if (known?.key === key) return known.filled;
-  const filling: Filling = { bars: new Map(), names: [], places: [], lanes, header: names, view };
-  fillRanges(filling, lanes.host, "on the CPU");
-  fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
-  fillWork(filling, lanes.work);
-  if (isWhole) kept.set(lanes, { key, filled: filling });
-  return filling;
-}
+  /** Let the pointer find what is drawn together. */
+  addBin(bin: number, row: number, bins: Bins, say: (bar: number) => string[], sayAll: () => string[]): void {
+    const left = this.#view.low + bin * this.#view.narrow;
+    const [count, bar] = [bins.bars[bin], bins.first[bin]];
+    this.places.push({ left, right: left + this.#view.narrow, top: row, bottom: row + 1, bar, count, say: () => (count === 1 ? say(bar) : sayAll()) });
+  }
 
-function paint({ bars }: Filling, { color }: Painted, left: number, right: number, top: number, bottom: number): void {
-  let edges = bars.get(color);
-  if (!edges) bars.set(color, edges = []);
-  edges.push(left, right, top, bottom);
-}
+  /** What is said of any bar: its name, how long it took, and more. */
+  describe(bar: number, name: string, ...more: string[]): string[] {
+    const { start, end, merged } = this.#bars;
+    const several = merged[bar] > 1 ? ` (${merged[bar]} short ones)` : "";
+    return [`${name}${several}`, formatSeconds(end[bar] - start[bar]), ...more.filter(Boolean)];
+  }
 
-/** A bar that begins in a row and is so many rows high. */
-function spanOf(row: number, rows: number): Span {
-  return { top: row - 0.5 + GAP, bottom: row - 0.5 + rows - GAP, middle: row + (rows - 1) / 2 };
-}
-
-function addWide(
-  filling: Filling, bars: Bars, bar: number, span: Span, look: Painted, cuts: readonly string[], describe: Describe,
-): void {
-  const { view } = filling;
-  const left = Math.max(bars.start[bar], view.low - view.pixel);
-  const right = Math.min(bars.end[bar], view.high + view.pixel);
-  const pixels = (right - left) / view.pixel;
-  const apart = pixels > 3 ? 0.4 * view.pixel : 0; // so that neighbours can be told apart
-  paint(filling, look, left + apart, right - apart, span.top, span.bottom);
-  if (pixels > 24) filling.names.push({ left, right, middle: span.middle, cuts, color: look.text });
-  filling.places.push({ left, right, top: span.top, bottom: span.bottom, say: () => describe(bar) });
-}
-
-/** The colour of a range: the last one is for unknown. */
-function rangeLook({ lanes, header: names, view }: Filling, percent: number): Painted {
-  const colors = names.rangeColors[view.theme];
-  const last = colors.length - 1;
-  const step = Math.min(last - 1, Math.floor((last * percent) / lanes.scaleTop));
-  return colors[Number.isNaN(percent) ? last : step];
-}
-
-/** What is said of a bar that stands for several. */
-function describeMerged({ merged }: Bars, bar: number): string {
-  return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
-}
-
-function describeRange({ header: names }: Filling, bars: RangeBars, bar: number, where: string): string {
-  const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
-  return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ` +
-    `${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>` +
-    `Tensor Active mean ${formatPercent(active[bar])}, coverage ${formatPercent(coverage[bar])}, ` +
-    `${bars.kernels[bar]} kernels`;
+  get header(): Header {
+    return this.#header;
+  }
 }
 
 /** Short bars of a row, by bin: how many there are, how many they stand for, and the first one. */
@@ -124,99 +113,125 @@ class Bins {
   }
 }
 
-function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
-  const { header: names, view } = filling;
+/** How ranges are drawn: what Tensor Active they have is a bar in theirs. */
+function rangePainter(header: Header, bars: RangeBars, view: View) {
+  const filling = new Filling(header, bars, view);
+  const { ranges, active: green } = view.looks;
   const active = bars.percents.tensor_active_mean_pct;
-  const { merged } = bars;
-  const describe: Describe = (bar) => describeRange(filling, bars, bar, where);
+  const say = (bar: number) => filling.describe(bar, header.paths.names[bars.id[bar]],
+    `Tensor Active ${formatPercent(active[bar])}, ${bars.kernels[bar]} kernels`);
+  const addActive = (percent: number, row: number, left: number, right: number) => {
+    if (percent > 0) filling.paint(green, left, left + (right - left) * percent / 100, row + 1 - GAP - ACTIVE, row + 1 - GAP);
+  };
+  const addWide = (bar: number, row: number, piece?: { start: number; end: number }) =>
+    addActive(active[bar], row, ...filling.addWide(bar, row, ranges[bars.id[bar] % ranges.length], header.paths.cuts[bars.id[bar]], say, piece));
+  return { filling, active, say, addActive, addWide };
+}
+
+/** The innermost range at each time, of those that are wide enough to be read. */
+export function fillInner(header: Header, bars: RangeBars, view: View): FilledLane {
+  const { filling, addWide } = rangePainter(header, bars, view);
+  const wide: number[] = [];
+  for (const row of bars.rows.values()) scanRow(bars, row, { ...view, narrow: READABLE * view.pixel }, (bar) => wide.push(bar), () => {});
+  wide.sort((a, b) => bars.start[a] - bars.start[b] || a - b);
+  for (const piece of innermost(bars, wide)) {
+    if (piece.end > view.low && piece.start < view.high) addWide(piece.bar, 0, piece);
+  }
+  return filling;
+}
+
+/** Ranges in the rows of their depths; short ones are drawn together. */
+export function fillRanges(header: Header, bars: RangeBars, view: View): FilledLane {
+  const { filling, active, say, addActive, addWide } = rangePainter(header, bars, view);
   for (const [row, members] of bars.rows) {
     const bins = new Bins(view);
     const [time, sum] = [new Float64Array(bins.size), new Float64Array(bins.size)]; // of those whose Tensor Active is known
-    const span = spanOf(row, 1);
-    scanRow(bars, members, view,
-      (bar) => addWide(filling, bars, bar, span, rangeLook(filling, active[bar]), names.paths.cuts[bars.id[bar]], describe),
-      (bin, bar, seconds) => {
-        if (bin < 0) return; // it begins before the window
-        bins.add(bin, bar, merged[bar]);
-        const value = active[bar];
-        if (Number.isNaN(value)) return;
-        time[bin] += seconds;
-        sum[bin] += seconds * value;
-      });
+    scanRow(bars, members, view, (bar) => addWide(bar, row), (bin, bar, seconds) => {
+      if (bin < 0) return; // it begins before the window
+      bins.add(bin, bar, bars.merged[bar]);
+      if (Number.isNaN(active[bar])) return;
+      time[bin] += seconds;
+      sum[bin] += seconds * active[bar];
+    });
     for (let bin = 0; bin < bins.size; bin++) {
-      if (bins.bars[bin]) addRangeBin(filling, bars, span, bin, bins, time[bin] ? sum[bin] / time[bin] : NaN, describe);
+      if (!bins.bars[bin]) continue;
+      const left = view.low + bin * view.narrow;
+      filling.paint(view.looks.ranges[0].color, left, left + view.narrow, row + GAP, row + 1 - GAP);
+      addActive(time[bin] ? sum[bin] / time[bin] : NaN, row, left, left + view.narrow);
+      filling.addBin(bin, row, bins, say, () => [`${bins.count[bin]} short ranges`, `the first: ${header.paths.names[bars.id[bins.first[bin]]]}`]);
     }
   }
+  return filling;
 }
 
-function addRangeBin(
-  filling: Filling, bars: RangeBars, span: Span, bin: number, bins: Bins, mean: number, describe: Describe,
-): void {
-  const { view, header: names } = filling;
-  const left = view.low + bin * view.narrow;
-  paint(filling, rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
-  addBin(filling, span, bin, bins, describe, () => `<b>${bins.count[bin]} short ranges</b>, the first ` +
-    `${names.paths.names[bars.id[bins.first[bin]]]}<br>Tensor Active mean ${formatPercent(mean)}`);
-}
-
-/** Where the pointer finds what is drawn together. */
-function addBin(filling: Filling, { top, bottom }: Span, bin: number, bins: Bins, describe: Describe, sayAll: () => string): void {
-  const { low, narrow } = filling.view;
-  const left = low + bin * narrow;
-  const say = () => (bins.bars[bin] === 1 ? describe(bins.first[bin]) : sayAll());
-  filling.places.push({ left, right: left + narrow, top, bottom, say });
-}
-
-function describeWork({ lanes, header: { works, classes } }: Filling, bars: Bars, bar: number): string {
-  const id = bars.id[bar];
-  const active = bars.percents.tensor_active_pct[bar];
-  const [low, high] = [works.low[id], works.high[id]];
-  const interval = low === null || high === null ? "" : ` (95 % interval of its kernel ` +
-    `${formatPercent(low)} to ${formatPercent(high)})`;
-  return `<b>${works.names[id]}</b>${describeMerged(bars, bar)}<br>${works.geometry[id] ? `grid and block ${works.geometry[id]}<br>` : ""}` +
-    `${lanes.labels[bars.row[bar]]}, from ${formatMoment(bars.start[bar])}, for ` +
-    `${formatSeconds(bars.end[bar] - bars.start[bar])}<br>${classes[works.class[id]].name}` +
-    (Number.isNaN(active) ? "" : `, Tensor Active ${formatPercent(active)}${interval}`);
-}
-
-function fillWork(filling: Filling, bars: Bars): void {
-  const { view, lanes, header: { works, classes } } = filling;
-  const { id, merged } = bars;
-  const describe: Describe = (bar) => describeWork(filling, bars, bar);
-  const idle = classes[classes.length - 1];
+/** Calls of the CUDA API. */
+export function fillCalls(header: Header, bars: Bars, names: readonly string[], view: View): FilledLane {
+  const filling = new Filling(header, bars, view);
+  const { calls } = view.looks;
+  const look = (bar: number) => calls[Math.min(bars.id[bar], calls.length - 1)];
+  const say = (bar: number) => filling.describe(bar, names[bars.id[bar]], "call of the CUDA API");
   for (const [row, members] of bars.rows) {
     const bins = new Bins(view);
-    const time = new Float64Array(bins.size * classes.length); // of each bin by class
-    const span = spanOf(row, lanes.streamRows);
-    paint(filling, idle, view.low, view.high, span.top, span.bottom);
     scanRow(bars, members, view,
-      (bar) => addWide(filling, bars, bar, span, classes[works.class[id[bar]]], works.cuts[id[bar]], describe),
+      (bar) => filling.addWide(bar, row, look(bar), [names[bars.id[bar]]], say),
+      (bin, bar) => { if (bin >= 0) bins.add(bin, bar, bars.merged[bar]); });
+    for (let bin = 0; bin < bins.size; bin++) {
+      if (!bins.bars[bin]) continue;
+      const left = view.low + bin * view.narrow;
+      filling.paint(look(bins.first[bin]).color, left, left + view.narrow, row + GAP, row + 1 - GAP);
+      filling.addBin(bin, row, bins, say, () => [`${bins.count[bin]} short CUDA calls`]);
+    }
+  }
+  return filling;
+}
+
+/** Kernels and copies in their classes' colours; what is left of a row is idle. */
+export function fillWork(header: Header, bars: Bars, streams: readonly string[], view: View): FilledLane {
+  const filling = new Filling(header, bars, view);
+  const { works, classes } = header;
+  const { id, merged } = bars;
+  const active = bars.percents.tensor_active_pct;
+  const isFaint = (bar: number) => view.hits !== null && !view.hits[bar];
+  const colorOf = (kind: number, faint: boolean) => (faint ? FAINT : "") + classes[kind].color;
+  const say = (bar: number) => filling.describe(bar, works.names[id[bar]], works.geometry[id[bar]] && `grid and block ${works.geometry[id[bar]]}`,
+    `${classes[works.class[id[bar]]].name}${Number.isNaN(active[bar]) ? "" : `, Tensor Active ${formatPercent(active[bar])}`}, ${streams[bars.row[bar]]}`);
+  for (const [row, members] of bars.rows) {
+    const bins = new Bins(view);
+    const time = new Float64Array(bins.size * classes.length * 2); // of each bin by class, and by class of what recedes
+    filling.paint(IDLE, view.low, view.high, row + GAP, row + 1 - GAP);
+    scanRow(bars, members, view,
+      (bar) => {
+        const kind = works.class[id[bar]];
+        filling.addWide(bar, row, { ...classes[kind], color: colorOf(kind, isFaint(bar)) }, isFaint(bar) ? [] : works.cuts[id[bar]], say);
+      },
       (bin, bar, seconds) => {
         if (bin < 0) return;
         bins.add(bin, bar, merged[bar]);
-        time[bin * classes.length + works.class[id[bar]]] += seconds;
+        time[(bin * 2 + Number(isFaint(bar))) * classes.length + works.class[id[bar]]] += seconds;
       });
     for (let bin = 0; bin < bins.size; bin++) {
-      const mine = time.subarray(bin * classes.length, (bin + 1) * classes.length);
-      if (bins.bars[bin]) stackBin(filling, span, bin, bins, mine, describe);
+      const mine = time.subarray(bin * 2 * classes.length, (bin + 1) * 2 * classes.length);
+      if (bins.bars[bin]) stackBin(filling, view, row, bin, bins, mine, (place) => colorOf(place % classes.length, place >= classes.length), say);
     }
   }
+  return filling;
 }
 
 /** Short work of one bin: the height of each colour is its share of the time. */
-function stackBin(filling: Filling, span: Span, bin: number, bins: Bins, byClass: Float64Array, describe: Describe): void {
-  const { view, header: { classes } } = filling;
+function stackBin(
+  filling: Filling, view: View, row: number, bin: number, bins: Bins, times: Float64Array, colorOf: (place: number) => string, say: (bar: number) => string[],
+): void {
   const left = view.low + bin * view.narrow;
-  const busy = byClass.reduce((sum, time) => sum + time, 0);
-  const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
-  let { bottom } = span;
-  byClass.forEach((time, place) => {
+  const busy = times.reduce((sum, time) => sum + time, 0);
+  const height = (1 - 2 * GAP) / Math.max(busy, view.narrow);
+  let bottom = row + 1 - GAP;
+  times.forEach((time, place) => {
     if (!time) return;
-    paint(filling, classes[place], left, left + view.narrow, bottom - height * time, bottom);
+    filling.paint(colorOf(place), left, left + view.narrow, bottom - height * time, bottom);
     bottom -= height * time;
   });
-  const shares = () => Array.from(byClass, (time, place) => [classes[place].name, time] as const)
+  const { classes } = filling.header;
+  const shares = () => Array.from(times.subarray(0, classes.length), (time, place) => [classes[place].name, time] as const)
     .filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent((100 * time) / view.narrow)}`);
-  addBin(filling, span, bin, bins, describe, () => `<b>${bins.count[bin]} short kernels and copies</b><br>in ` +
-    `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`);
+  filling.addBin(bin, row, bins, say, () => [`${bins.count[bin]} short kernels and copies`, `in ${formatSeconds(view.narrow)}`, shares().join(", ")]);
 }

@@ -1,10 +1,13 @@
-/** What a selection stands for in the recording: its bars, and where they are. Knows neither page nor plotly. */
-import { placesOf, typical, type Intervals } from "../intervals";
+/** What a selection stands for in the recording: its bars, and where they are. Knows no page. */
+import { rest } from "../dom";
+import { firstAbove, placesOf, typical, type Intervals } from "../intervals";
 import type { Selection, Several } from "../selection_fragment";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
 import { Launches, modulesWithin, runningIn } from "./launching";
 import { once } from "./samples";
+
+const HALF_GRAIN = 0.5e-9; // seconds: times are whole nanoseconds
 
 /** A time, in seconds. */
 export interface Span {
@@ -39,6 +42,8 @@ export interface Subject {
   /** What it consists of, where it is several things. */
   parts?: readonly Subject[];
   finding?: Finding;
+  /** Of a gap the rows that are idle, the bar that ends it, and when that was launched. */
+  gap?: { rows: number[]; ending: number; arrow: { from: number; to: number; row: number } | null };
 }
 
 /** Everything of a recording that can be selected. */
@@ -77,19 +82,37 @@ export class Subjects {
       case "window": return this.#window(gpu, selection);
       case "range": return this.#range(gpu, selection);
       case "kernel": return this.#kernel(gpu, selection);
-      case "step": return this.#step(gpu, selection);
+      case "step": case "gap": return selection.kind === "gap" ? this.#gap(gpu, selection) : this.#step(gpu, selection);
       case "module": return this.#module(gpu, selection);
       case "kernels": case "modules": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
       case "parts": return null;
     }
   }
 
-  /** Read and order what selections need, so that the first of them does not wait for it. */
-  prepare(): void {
+  /** Read and order what selections need, so that the first of them does not wait for it; with rests for the browser. */
+  async prepare(): Promise<void> {
     for (const gpu of this.gpus) {
+      for (const { percents } of [gpu.lanes.host, gpu.lanes.work]) {
+        for (const name of Object.keys(percents)) { await rest(); void percents[name]; }
+      }
+      await rest();
+      this.#of(gpu);
+      await rest();
       this.#of(gpu).launches.order();
-      for (const bars of [gpu.lanes.host, gpu.lanes.work]) Object.values(bars.percents);
     }
+  }
+
+  /** The bars of work that were launched within a time of the CPU. */
+  launchedIn(gpu: Gpu, { start, end }: Span): Uint32Array {
+    return this.#of(gpu).launches.within({ start: Float64Array.of(start), end: Float64Array.of(end) }, [0]);
+  }
+
+  /** The gap at a time, which is selected by its number; null where the GPU worked, or for a moment alone did not. */
+  gapAt(gpu: Gpu, time: number): Selection | null {
+    const { gaps } = gpu.details;
+    if (!gaps) return null;
+    const place = firstAbove(gaps.start, time) - 1;
+    return place >= 0 && gaps.end[place] >= time ? { kind: "gap", gpu: gpu.gpu, number: gaps.number[place] } : null;
   }
 
   /** The name by which the path, kernel or module of an id is selected. */
@@ -159,7 +182,7 @@ export class Subjects {
     return { selection, gpu, id: modules.ids[row], place, ...NOWHERE, work: () => bars };
   }
 
-  #step(gpu: Gpu, selection: Selection & { kind: "step" }): Subject | null {
+  #step(gpu: Gpu, selection: Selection & { kind: "gap" | "step" }): Subject | null {
     const { number, start, end, hostStart, hostEnd } = gpu.details.steps;
     const at = number.indexOf(selection.number);
     if (at < 0) return null;
@@ -168,6 +191,19 @@ export class Subjects {
     const work = () => this.#of(gpu).launches.within({ start: hostStart, end: hostEnd }, [at]);
     const place = { start: start[at], end: end[at] };
     return { selection, gpu, id: -1, place, host, instances, at, work };
+  }
+
+  #gap(gpu: Gpu, selection: Selection & { kind: "gap" | "step" }): Subject | null {
+    const { gaps } = gpu.details;
+    const at = gaps ? gaps.number.indexOf(selection.number) : -1;
+    if (!gaps || at < 0) return null;
+    const place = { start: gaps.start[at], end: gaps.end[at] };
+    const { work, streams } = gpu.lanes;
+    const ending = firstAbove(work.start, place.end - HALF_GRAIN);
+    const launched = gpu.details.launched[ending] ?? NaN;
+    const arrow = Number.isNaN(launched) ? null : { from: launched, to: place.end, row: work.row[ending] };
+    const instances = Uint32Array.from(gaps.number.keys());
+    return { selection, gpu, id: -1, place, host: null, instances, at, work: () => new Uint32Array(), gap: { rows: [...streams.keys()], ending, arrow } };
   }
 
   #finding(selection: Selection & { kind: "finding" }): Subject | null {

@@ -1,34 +1,38 @@
-/** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
-import { narrowScreen, systemDark } from "../colors";
-import { download, find, findAll, onKeys, onPrint, press, whenParsed } from "../dom";
-import type { PlotElement, Trace } from "../plotly";
+/** The timeline of a page: reads its data, draws it, and follows what a reader does with it and selects elsewhere. */
+import { onColors } from "../colors";
+import type { Cells } from "../csv";
+import { download, element, find, findAll, onPrint, press, whenParsed } from "../dom";
 import { keepView, onSelection, select, type Change } from "../selection";
-import { Drawing } from "./drawing";
-import { readGpu, type Gpu } from "./gpus";
-import type { Header } from "./header";
-import { followCrosshair, tellOfPointed } from "./hover";
+import { formatSeconds } from "../format";
 import { busyPart } from "./busy";
+import { Drawing, type Pointed } from "./drawing";
+import { readGpu, type Gpu } from "./gpus";
+import { followFingers, followKeys, followMouse, followWheel, type Reactions } from "./hands";
+import type { Header } from "./header";
 import { highlightsOf } from "./highlights";
-import { barAt, selectionOf } from "./pointing";
+import { followPointer } from "./hover";
+import { lanesOf, TITLES, type Group } from "./layout";
+import { barAt, selectionOf, type FoundBar } from "./pointing";
 import { Shown } from "./shown";
-import { Subjects, type Span, type Subject } from "./subjects";
+import { spanOf, Subjects, type Span, type Subject } from "./subjects";
 import { unpack } from "./unpack";
 
 /** What the rest of the page sees of the timeline. */
 export interface Timeline {
-  /** Moves it to these seconds of a GPU, with a margin. */
-  showWindow(gpu: number, start: number, end: number): void;
   /** What can be selected, and the window. */
   subjects: Subjects;
   shown: Shown;
+  drawing: Drawing;
   /** The GPU that is shown. */
   gpu: Gpu;
   /** Show another one. */
   showGpu(gpu: Gpu): void;
+  /** Let all work recede but some bars; null for none that does. */
+  showHits(bars: Uint8Array | null): void;
   /** All that the pointer would find in the lanes of the window that is shown. */
   labels(): string[];
-  /** The curves of that window, with their points. */
-  curves(): Trace[];
+  /** The points of the curves of that window. */
+  rows(): Cells[];
 }
 
 /** The window that is shown, in seconds, and whether that is all. */
@@ -44,19 +48,19 @@ declare global {
     "tcprof:window": CustomEvent<WindowChange>;
     /** It shows another GPU, of this number. */
     "tcprof:gpu": CustomEvent<number>;
+    /** The search looks for these words; empty for none. */
+    "tcprof:hits": CustomEvent<string>;
   }
 }
 
 /** Draw the page's timeline; null where the page has none, or it cannot be drawn. */
 export async function startTimeline(): Promise<Timeline | null> {
-  const plot = document.getElementById("timeline") as PlotElement | null;
+  const plot = document.getElementById("timeline");
   if (!plot) return null;
-  const box = plot.closest<HTMLElement>(".timeline")!;
-  const message = find(".undrawn", box);
+  const message = find(".timeline .undrawn");
   try {
-    const timeline = await start(plot, box);
+    const timeline = await start(plot);
     message.remove();
-    find(".timeline-tools", box).hidden = false;
     plot.dataset.drawn = "true";
     return timeline;
   } catch (error) {
@@ -66,58 +70,98 @@ export async function startTimeline(): Promise<Timeline | null> {
   }
 }
 
-async function start(plot: PlotElement, box: HTMLElement): Promise<Timeline> {
+async function start(plot: HTMLElement): Promise<Timeline> {
   const { header, read } = await readData();
-  const gpus = header.gpus.map((gpu) => readGpu(read, gpu));
-  const [{ layout }] = header.figures;
-  plot.style.height = `${layout.height}px`; // plotly takes it from here when the window is resized
-  const shown = new Shown(layout.xaxis.range, busyPart(gpus, layout.xaxis.range), ({ low, high, isWhole, isHome }) => {
+  const gpus: Gpu[] = [];
+  for (const gpu of header.gpus) gpus.push(await readGpu(read, gpu));
+  const shown = new Shown(header.range, busyPart(gpus, header.range), ({ low, high, isWhole, isHome }) => {
     drawing.schedule();
-    const detail = { start: low, end: high, whole: isWhole };
-    document.dispatchEvent(new CustomEvent("tcprof:window", { detail }));
+    document.dispatchEvent(new CustomEvent("tcprof:window", { detail: { start: low, end: high, whole: isWhole } }));
     keepView(isHome ? null : [low, high]);
   });
-  const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
+  const drawing = new Drawing(plot, header, gpus[0], shown);
+  const subjects = new Subjects(header, gpus);
+  const timeline = makeTimeline(subjects, shown, drawing);
+  drawing.draw();
+  performance.mark("timeline drawn");
+  const reactions = reactTo(timeline);
+  followMouse(plot, drawing, shown, reactions);
+  followWheel(plot, drawing, shown);
+  followFingers(plot, drawing, shown);
+  followKeys(plot, drawing, shown, reactions);
+  followPointer(plot, drawing, (pointed, event) => sayOf(timeline, pointed, event));
+  listenToTools(drawing, shown);
+  listenToLanes(gpus, drawing);
+  listenToPage(plot, drawing);
+  if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
+  onSelection((change) => {
+    follow(change, timeline);
+    if (change.from === "element" && change.selection) document.getElementById("explore")!.scrollIntoView();
+  });
+  return timeline;
+}
+
+function makeTimeline(subjects: Subjects, shown: Shown, drawing: Drawing): Timeline {
   const timeline: Timeline = {
-    subjects: new Subjects(header, gpus),
-    shown,
-    gpu: gpus[0],
-    labels: () => drawing.places.map(({ say }) => say()),
-    curves: () => drawing.points,
+    subjects, shown, drawing,
+    gpu: drawing.gpu,
+    labels: () => drawing.places.map(({ place }) => place.say().join("\n")),
+    rows: () => [["series", "time_s", "value", "unit"], ...drawing.curves.flatMap(({ name, unit, line: { x, y } }) =>
+      x.flatMap((time, i): Cells[] => (Number.isNaN(y[i]) ? [] : [[name, time, y[i], unit]])))],
     showGpu(gpu) {
       if (gpu === timeline.gpu) return;
       timeline.gpu = gpu;
       drawing.showGpu(gpu);
       document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
     },
-    showWindow(gpu, start, end) {
-      timeline.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
-      shown.show({ start, end });
+    showHits(bars) {
+      drawing.hits = bars;
+      drawing.schedule();
     },
   };
-  await drawing.draw();
-  performance.mark("timeline drawn");
-  listenToPlot(plot, drawing, shown);
-  listenToScale(box, gpus, header.highestRange, drawing);
-  listenToReader(plot, box, drawing, shown);
-  listenToPage(plot, drawing);
-  listenToPointer(plot, drawing, timeline.subjects);
-  if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
-  onSelection((change) => {
-    follow(change, drawing, timeline);
-    if (change.from === "element" && change.selection) goTo(box);
-  });
-  drawing.followAxes();
   return timeline;
 }
 
+function reactTo({ subjects, drawing }: Timeline): Reactions {
+  const find = (pointed: Pointed): FoundBar | null => {
+    const innermost = pointed.lane?.kind === "inner" ? drawing.placeAt(pointed) : null;
+    return innermost ? { kind: "host", bar: innermost.bar } : barAt(drawing.gpu, pointed);
+  };
+  const selectionAt = (pointed: Pointed) => {
+    const found = find(pointed);
+    if (found) return selectionOf(subjects, drawing.gpu, found);
+    return pointed.lane?.kind === "work" ? subjects.gapAt(drawing.gpu, pointed.time) : null;
+  };
+  return {
+    click(pointed) {
+      const selection = selectionAt(pointed);
+      if (selection) select(selection, { from: "timeline" });
+    },
+    spanAt(pointed) {
+      const found = find(pointed);
+      if (found) return spanOf(drawing.gpu.lanes[found.kind], found.bar);
+      const selection = selectionAt(pointed);
+      return selection && (subjects.find(selection)?.place ?? null);
+    },
+    measure: (span) => select({ kind: "window", gpu: drawing.gpu.gpu, ...span }, { from: "timeline" }),
+  };
+}
+
+/** A bar or several, a curve, or a gap. */
+function sayOf({ drawing, subjects }: Timeline, pointed: Pointed, { clientY }: MouseEvent): readonly string[] | null {
+  const place = drawing.placeAt(pointed);
+  if (place) return place.say();
+  const gap = pointed.lane?.kind === "work" ? subjects.gapAt(drawing.gpu, pointed.time) : null;
+  const subject = gap && subjects.find(gap);
+  return subject ? [`Idle for ${formatSeconds(subject.place!.end - subject.place!.start)}`, subjects.header.causes[subject.gpu.details.gaps!.cause[subject.at]] ?? ""] : drawing.curveAt(pointed, clientY);
+}
+
 /** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
-function follow({ selection, view, from }: Change, drawing: Drawing, timeline: Timeline): void {
-  const { subjects, shown } = timeline;
+function follow({ selection, view, from }: Change, { drawing, subjects, shown, showGpu }: Timeline): void {
   const subject = selection && subjects.find(selection);
   const place = subject?.place ?? null;
-  if (subject) timeline.showGpu(subject.gpu);
+  if (subject) showGpu(subject.gpu);
   drawing.highlights = subject && highlightsOf(subjects, subject);
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
@@ -126,10 +170,12 @@ function follow({ selection, view, from }: Change, drawing: Drawing, timeline: T
   else shown.set(shown.low, shown.high);
 }
 
-/** The time of a range's instance on the GPU, with that on the CPU where it is near enough for both to be seen. */
-function withLaunch({ selection, at, host }: Subject, place: Span): Span {
-  if (selection.kind !== "range" || at < 0 || !host) return place;
-  const both = { start: Math.min(place.start, host.start), end: Math.max(place.end, host.end) };
+/** The time of an instance on the GPU, with that on the CPU or of its launch where it is near enough for both to be seen. */
+function withLaunch({ selection, at, host, gap, gpu, instances }: Subject, place: Span): Span {
+  const launched = gap ? gap.arrow?.from : selection.kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : undefined;
+  const near = launched !== undefined && !Number.isNaN(launched) ? { start: launched, end: launched } : selection.kind === "range" && at >= 0 ? host : null;
+  if (!near) return place;
+  const both = { start: Math.min(place.start, near.start), end: Math.max(place.end, near.end) };
   return both.end - both.start < MOST_APART * (place.end - place.start) ? both : place;
 }
 
@@ -142,13 +188,6 @@ function samplePeriod({ curves }: Gpu): number {
   return curve?.levels[0].period ?? 0;
 }
 
-/** Bring the timeline into view, again when what lies above it has been laid out on the way. */
-function goTo(box: HTMLElement): void {
-  const start = box.closest("#explore") ?? box; // the timeline itself may be in view in part, wherever the page is
-  start.scrollIntoView();
-  requestAnimationFrame(() => requestAnimationFrame(() => start.scrollIntoView()));
-}
-
 async function readData() {
   const packed = find<HTMLScriptElement>("#timeline-data");
   if (typeof DecompressionStream === "undefined") {
@@ -159,87 +198,60 @@ async function readData() {
   return unpacked;
 }
 
-/** What the reader does with plotly's own tools. */
-function listenToPlot(plot: PlotElement, drawing: Drawing, shown: Shown): void {
-  plot.on("plotly_relayout", (change) => {
-    const [low, high] = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (change.dragmode !== undefined) drawing.figure.layout.dragmode = change.dragmode;
-    if (low === undefined || high === undefined || (low === shown.low && high === shown.high)) return;
-    shown.set(Number(low), Number(high));
-  });
-  plot.on("plotly_relayouting", (change) => {
-    const low = Number(change["xaxis.range[0]"]);
-    const high = Number(change["xaxis.range[1]"]);
-    if (drawing.figure.layout.dragmode === "pan" && low < high) drawing.paintWindow([low, high]);
-  });
-  plot.on("plotly_afterplot", drawing.followAxes);
-  plot.on("plotly_doubleclick", shown.showAll);
-  plot.on("plotly_restyle", drawing.schedule); // curves are shown or hidden by a click in the legend
-}
-
-/** A click on a bar selects what it stands for. */
-function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects): void {
-  let from: PointerEvent | null = null;
-  const isOnAxes = ({ target }: Event) => target instanceof Element && target.closest(".nsewdrag") !== null;
-  plot.addEventListener("pointerdown", (event) => { from = isOnAxes(event) && !event.button ? event : null; }, true);
-  addEventListener("pointerup", (event) => {
-    const isClick = from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < LEAST_DRAG;
-    from = null;
-    const at = isClick ? drawing.locate(event) : null;
-    const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
-    if (found) select(selectionOf(subjects, drawing.gpu, found), { from: "timeline" });
-  }, true);
-  tellOfPointed(plot, drawing);
-  followCrosshair(plot, drawing);
-}
-
-const LEAST_DRAG = 4; // pixels that are no click
-
-/** The timeline's buttons and keys, and the wheel. */
-function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, shown: Shown): void {
+function listenToTools(drawing: Drawing, shown: Shown): void {
   const actions = {
     in: () => shown.zoom(0.5),
     out: () => shown.zoom(2),
     left: () => shown.move(-0.4),
     right: () => shown.move(0.4),
     whole: shown.showAll,
-    picture: () => void drawing.picture().then((picture) => download(picture, "tcprof-timeline.png")),
+    picture: () => download(drawing.picture(), "tcprof-timeline.png"),
   };
-  for (const button of findAll<HTMLButtonElement>("button[data-action]", box)) {
+  for (const button of findAll<HTMLButtonElement>("button[data-action]")) {
     button.addEventListener("click", actions[button.dataset.action as keyof typeof actions]);
   }
-  onKeys(box, {
-    "+": actions.in, "=": actions.in, "-": actions.out, ArrowLeft: actions.left, ArrowRight: actions.right, 0: actions.whole,
-  });
-  plot.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const { l, r } = drawing.figure.layout.margin;
-    const place = (event.clientX - plot.getBoundingClientRect().left - l) / (plot.clientWidth - l - r);
-    shown.zoom(Math.exp(Math.min(Math.max(event.deltaY, -100), 100) / 250), Math.min(Math.max(place, 0), 1));
-  }, { passive: false });
 }
 
-/** The colours of ranges reach to 100 %, so that they are the same on every page, or to the highest of this one. */
-function listenToScale(box: HTMLElement, gpus: Gpu[], highest: number, drawing: Drawing): void {
-  const button = box.querySelector<HTMLButtonElement>("button[data-scale]");
-  button?.addEventListener("click", () => {
-    const isZoomed = button.getAttribute("aria-pressed") !== "true";
-    press(button, isZoomed);
-    find("[data-scale-top]", box).textContent = isZoomed ? button.dataset.scale! : "100 %";
-    for (const { lanes } of gpus) lanes.scaleTop = isZoomed ? highest : 100;
-    drawing.scheduleAnew();
+/** Lanes and curves to choose from, and which lanes stay in view while the others scroll. */
+function listenToLanes(gpus: readonly Gpu[], drawing: Drawing): void {
+  const { choices } = drawing;
+  const groups = new Set(gpus.flatMap((gpu) => lanesOf(gpu).map(({ group }) => group)));
+  const button = (group: Group, text: string, name: string, key: "isShown" | "isPinned") => {
+    const made = element("button", { type: "button", ariaLabel: name }, text);
+    press(made, choices[group][key]);
+    made.addEventListener("click", () => {
+      choices[group][key] = !choices[group][key];
+      press(made, choices[group][key]);
+      drawing.scheduleAnew();
+    });
+    return made;
+  };
+  const lanes = [...groups].map((group) => element("div", { className: "lane-choice" },
+    button(group, TITLES[group], TITLES[group], "isShown"), button(group, "pin", `Keep in view: ${TITLES[group]}`, "isPinned")));
+  const curves = new Set(gpus.flatMap(({ strips }) => strips.flatMap((strip) => strip.curves.map(({ name }) => name))));
+  const boxes = [...curves].map((name) => {
+    const all = gpus.flatMap(({ strips }) => strips.flatMap((strip) => strip.curves.filter((curve) => curve.name === name)));
+    const box = element("input", { type: "checkbox", checked: !all[0].isHidden });
+    box.addEventListener("change", () => {
+      for (const curve of all) curve.isHidden = !box.checked;
+      drawing.scheduleAnew();
+    });
+    const swatch = element("span", { className: "swatch" });
+    swatch.style.background = all[0].color;
+    return element("label", {}, box, " ", swatch, name);
   });
+  find(".lanes-menu div").prepend(...lanes, ...(boxes.length > 1 ? boxes : []));
 }
 
-/** What becomes of the page: its width, its colours, and paper. */
+/** What becomes of the page: its size, its colours, and paper. */
 function listenToPage(plot: HTMLElement, drawing: Drawing): void {
-  let width = plot.clientWidth;
+  let size = "";
   new ResizeObserver(() => {
-    if (plot.clientWidth !== width) drawing.scheduleAnew();
-    width = plot.clientWidth;
-  }).observe(plot);
-  new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
+    const now = `${plot.parentElement!.clientWidth} ${innerHeight}`;
+    if (size && now !== size) drawing.scheduleAnew();
+    size = now;
+  }).observe(plot.parentElement!);
+  addEventListener("resize", drawing.scheduleAnew);
+  onColors(drawing.scheduleAnew);
   onPrint(drawing.print);
 }

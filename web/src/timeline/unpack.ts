@@ -33,6 +33,11 @@ function readArray<T extends TypedArray>(
   return values instanceof type ? values : new type(values);
 }
 
+/** A text that is packed by itself. */
+export async function unpackText(packed: string): Promise<string> {
+  return new TextDecoder().decode(await inflate(fromBase64(packed.trim())));
+}
+
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text);

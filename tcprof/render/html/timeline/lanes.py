@@ -1,6 +1,5 @@
 """The bars of the page's timeline: ranges by depth, and work by stream, each on a row of its GPU's lanes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +16,9 @@ from tcprof.untrusted import one_line
 MOST_DEPTHS = 10  # of ranges
 MOST_BARS = 1_200_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
+MOST_THREADS = 3  # with a row of calls each; further ones share the last
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
-STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
+_LAUNCH = "launch"
 _MEANS = ("tensor_active_mean_pct", "coverage_pct")  # of ranges that are merged
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 
@@ -27,14 +27,14 @@ CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest
 class GpuLanes:
     """Bars of one GPU. Their frames have ``start_ns``, ``end_ns`` and ``row``, and are sorted by start."""
 
-    titles: Mapping[int, str]  # the heading above a block of rows, by row
-    labels: Mapping[int, str]  # names of the streams, by the first of their rows
-    rows: int  # number of rows, titles included
+    streams: list[str]  # their names, by the row of their work
     host: pd.DataFrame  # ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``
     gpu: pd.DataFrame  # the same from first activity to last, where they have any
-    # Activities, with ``work``, the number of their name, ``tensor_active_pct``, ``module_id``, -1 for none and for
-    # merged bars, and of the call that launched each ``launch``, its row, ``launched_ns`` and ``call_ns``, its length
+    # Activities, with ``work``, the number of their name, ``tensor_active_pct``, ``launched_ns`` and ``module_id``,
+    # which is -1 for none and where bars are merged.
     work: pd.DataFrame
+    calls: pd.DataFrame  # calls of the CUDA API, with ``call``, the number of their name
+    call_names: list[str]
     hidden: int  # ranges left out: nested too deep
     merged: int  # bars that are drawn merged with others, as there are too many
 
@@ -53,7 +53,7 @@ class WorkNames:
     frame: pd.DataFrame
     of_activity: Ints  # row of the frame, for each activity
     tensor_active_pct: Floats  # Tensor Active of each activity, from the fit
-    launched: pd.DataFrame  # see ``GpuLanes.work``; -1 where that is unknown
+    launched_ns: Ints  # when the CPU launched each; -1 where that is unknown
     module_id: Ints  # the innermost module that each belongs to; -1 for none
 
 
@@ -81,12 +81,10 @@ def name_work(analysis: Analysis) -> WorkNames:
     active = np.full(len(activities), np.nan)
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
     launch = launches_of(analysis.api_calls, activities)
-    begun = analysis.api_calls["start_ns"].to_numpy(np.int64)
-    length = (analysis.api_calls["returned_ns"] - begun).fillna(0).to_numpy(np.int64)
-    calls = {"launched_ns": np.append(begun, -1)[launch], "call_ns": np.append(length, 0)[launch], "launch": launch}
+    begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
     module = np.full(len(activities), -1, dtype=np.int64)
     module[rows] = np.append(analysis.modules["module_id"].to_numpy(np.int64), -1)[launched["module"].to_numpy()]
-    return WorkNames(frame.assign(time_class=classes), number, active, pd.DataFrame(calls), module)
+    return WorkNames(frame.assign(time_class=classes), number, active, begun, module)
 
 
 _VERBS = {"memcpy": "copy ", "memset": ""}
@@ -102,41 +100,47 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     instances = rows_of_gpu(analysis.instances, gpu)
     place = _places(analysis.paths).to_numpy()[instances["path_id"].to_numpy()]
     shallow = place <= MOST_DEPTHS
-    titles: dict[int, str] = {}
-    labels: dict[int, str] = {}
     bars: dict[str, pd.DataFrame] = {}
-    rows = 0
-    for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
+    for kind in ("host", "gpu"):
         chosen = shallow & instances[f"{kind}_start_ns"].notna().to_numpy()
         timed = pick_rows(instances[["range", "path_id", *_MEANS, "kernel_count"]], chosen)
         start, end = (instances[f"{kind}_{side}_ns"].to_numpy()[chosen].astype(np.int64) for side in ("start", "end"))
-        timed = timed.assign(start_ns=start, end_ns=end, row=(rows + place)[chosen])
+        timed = timed.assign(start_ns=start, end_ns=end, row=place[chosen] - 1)
         bars[kind] = merge_bars(timed, most // 3, "path_id", _MEANS, ("kernel_count",), ("range",))
         return_freed_memory()
-        if chosen.any():
-            titles[rows] = title
-            rows += 1 + int(place[chosen].max())
     is_here = (analysis.activities["gpu"] == gpu).to_numpy()
     activities = pick_rows(analysis.activities, is_here)
     stream, names = _streams(activities)
-    if len(activities):
-        titles[rows] = "Kernels and copies by stream"
-        labels |= {rows + 1 + STREAM_ROWS * place: name for place, name in enumerate(names)}
     work = activities[["start_ns", "end_ns"]].assign(
-        row=rows + 1 + STREAM_ROWS * stream,
+        row=stream,
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
+        launched_ns=works.launched_ns[is_here],
         module_id=works.module_id[is_here],
-        **{name: values.to_numpy()[is_here] for name, values in works.launched.items()},
     )
-    firsts = ("module_id", *works.launched.columns)
-    drawn = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=firsts)
+    drawn = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns", "module_id"))
     bars["work"] = drawn.assign(module_id=drawn["module_id"].where(drawn["merged"] == 1, -1))
+    calls, call_names = _calls(analysis, set(activities["process"]))
+    bars["calls"] = merge_bars(calls, most // 6, "call")
     return_freed_memory()
-    rows += 1 + STREAM_ROWS * len(names) if names else 0
     merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
     hidden = len(instances) - int(shallow.sum())
-    return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], bars["work"], hidden, merged)
+    return GpuLanes(names, bars["host"], bars["gpu"], bars["work"], bars["calls"], call_names, hidden, merged)
+
+
+def _calls(analysis: Analysis, processes: set[int]) -> tuple[pd.DataFrame, list[str]]:
+    """Lay out the CUDA API calls of some processes, a row for each thread: those that start work, and waits by name."""
+    launches, waits = analysis.api_calls, analysis.waits
+    names = [_LAUNCH, *dict.fromkeys(one_line(name, CUTS[-1]) for name in waits["name"].astype(str))]
+    number = {name: place for place, name in enumerate(names)}
+    numbers = waits["name"].astype(str).map(lambda name: number[one_line(name, CUTS[-1])]).astype(np.int64)
+    end = launches["returned_ns"].fillna(launches["start_ns"]).astype(np.int64)
+    columns = ["process", "thread", "start_ns", "end_ns", "call"]
+    both = [launches.assign(end_ns=end, call=0)[columns], waits.assign(call=numbers)[columns]]
+    calls = pd.concat([each for each in both if len(each)] or both[:1], ignore_index=True)
+    calls = calls[calls["process"].isin(processes)]
+    row = calls.groupby(["process", "thread"]).ngroup().clip(upper=MOST_THREADS - 1)
+    return calls.drop(columns=["process", "thread"]).assign(row=row), names
 
 
 def _places(paths: pd.DataFrame) -> pd.Series:

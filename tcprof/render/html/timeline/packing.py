@@ -15,7 +15,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.gaps import CAUSES, Gaps, find_paths
 from tcprof.analysis.steps.marked_steps import are_counted
-from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
+from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.views.paths import module_names
 
 _LEVEL = 6  # higher ones take three times as long for 2 % less
@@ -60,7 +60,6 @@ class ArrayStore:
 MOST_EXACT = 200_000  # bars of a GPU: of more, times are coarser, and instances have no more figures
 GRAIN_NS = 32  # to which the page of many bars has their times, and those of samples: the pointer tells 100 ns
 _COARSE_NS = 1024  # the same of launches
-_CALL_GRAIN_NS = 128  # of the lengths of their calls
 _MOST_GAPS, _MOST_SUMS = 20_000, 100  # of a GPU: of more gaps the page has the longest
 _OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
 _OF_PATHS = (
@@ -83,25 +82,14 @@ def coarsen(times: Ints, count: int) -> Ints:
     return times if count <= MOST_EXACT else (times + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
 
 
-def add_launches(store: ArrayStore, analysis: Analysis, work: pd.DataFrame) -> Header:
-    """Add when each activity was launched, in order: steps behind the first launch, as differences; and the calls.
-
-    Of these the length, 0 where it is unknown, and the place of the thread in ``list_threads``.
-    """
+def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
+    """Add when each activity was launched, in order: steps behind the first launch, as differences."""
     launched = work["launched_ns"].to_numpy(np.int64)
     is_known = launched >= 0
     first = int(launched[is_known].min()) if is_known.any() else 0
     step = 1 if len(launched) <= MOST_EXACT else _COARSE_NS
     steps = np.where(is_known, (launched - first) // step + 1, 0)
-    threads = np.append(find_threads(analysis, analysis.api_calls), -1)[work["launch"].to_numpy()]
-    calls = {"length": store.add(work["call_ns"].to_numpy() // _CALL_GRAIN_NS), "thread": store.add(threads + 1)}
-    return {
-        "first": first,
-        "step": step,
-        "changes": store.add(np.diff(steps, prepend=0)),
-        "grain": _CALL_GRAIN_NS,
-        **calls,
-    }
+    return {"first": first, "step": step, "changes": store.add(np.diff(steps, prepend=0))}
 
 
 def add_gaps(store: ArrayStore, analysis: Analysis, gpu: int, every: Gaps, bars: int) -> Header | None:
@@ -143,32 +131,6 @@ def _list_sums(sums: pd.DataFrame) -> list[Header]:
     ]
     last = {**rest[columns].sum().astype(float).to_dict(), "longest_ns": float(rest["longest_ns"].max())}
     return [*rows, *[{"cause": None, "path": "", "wait": "", "short": False, **last}][: len(rest)]]
-
-
-def add_waits(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
-    """Add the calls of a GPU's processes that wait for it, the longest if they are many; all are of known threads."""
-    processes = rows_of_gpu(analysis.activities, gpu)["process"].unique()
-    waits = pick_rows(analysis.waits, analysis.waits["process"].isin(processes).to_numpy())
-    length = waits["end_ns"] - waits["start_ns"]
-    waits = waits[length >= length.nlargest(_MOST_GAPS).min()] if len(waits) > _MOST_GAPS else waits
-    waits = waits.sort_values("start_ns", kind="stable")
-    start, end = (coarsen(waits[name].to_numpy(), bars) for name in ("start_ns", "end_ns"))
-    codes = {"name": waits["name"].cat.codes.to_numpy(np.int64), "thread": find_threads(analysis, waits)}
-    arrays = {"length": end - start, **codes}
-    return {"start": store.add(start, ascending=True), **{name: store.add(arrays[name]) for name in arrays}}
-
-
-def list_threads(analysis: Analysis) -> "pd.DataFrame":
-    """List the threads that call CUDA, by ``process`` and ``thread``, those that launch most first."""
-    columns = ["process", "thread"]
-    calls = analysis.api_calls.groupby(columns, as_index=False).size().sort_values("size", ascending=False)
-    return pd.concat([calls[columns], analysis.waits[columns]]).drop_duplicates(ignore_index=True)
-
-
-def find_threads(analysis: Analysis, calls: pd.DataFrame) -> Ints:
-    """Find the place of each call's thread in ``list_threads``."""
-    places = pd.MultiIndex.from_frame(list_threads(analysis))
-    return np.asarray(places.get_indexer(pd.MultiIndex.from_frame(calls[["process", "thread"]])), dtype=np.int64)
 
 
 def list_waits(every: Gaps) -> list[str]:

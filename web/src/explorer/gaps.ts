@@ -1,0 +1,67 @@
+/** Idle time as a table: by what causes it, then by where; a row selects the longest gap that it stands for. */
+import { formatCount, formatPercent, formatSeconds } from "../format";
+import type { Gpu } from "../timeline/gpus";
+import type { Gaps } from "../timeline/details";
+import type { GapSum, Header } from "../timeline/header";
+import type { Column, Grouping, Kind } from "./data";
+
+interface Row {
+  name: string;
+  parent: number;
+  sums: readonly GapSum[];
+}
+
+/** The table of a GPU's idle time; none where it has none, or it is not known. */
+export function gapGrouping({ gpu, details: { gaps } }: Gpu, { causes }: Header): Grouping[] {
+  if (!gaps?.sums.length) return [];
+  const rows: Row[] = [];
+  for (const cause of new Set(gaps.sums.map((sum) => sum.cause))) {
+    const sums = gaps.sums.filter((sum) => sum.cause === cause);
+    rows.push({ name: nameOfCause(cause), parent: -1, sums });
+    const around = rows.length - 1;
+    if (cause !== null) rows.push(...sums.map((sum) => ({ name: placeOf(sum), parent: around, sums: [sum] })));
+  }
+  const total = (key: "saving_ns" | "share_pct" | "gap_count") => rows.map(({ sums }) => sums.reduce((all, sum) => all + sum[key], 0));
+  const columns = [
+    column("Idle per step", "Idle time of a step, in the mean: what filling it saves at most.", "saving_ns", total("saving_ns"), formatNs, true),
+    column("Of the step", "Its share of the step time.", "share_pct", total("share_pct"), formatPercent),
+    column("Gaps", "How many there are in the recording.", "gap_count", total("gap_count"), formatCount),
+    column("Longest", "The longest of them, which a click selects.", "longest_ns", rows.map(({ sums }) => Math.max(...sums.map(({ longest_ns: longest }) => longest))), formatNs),
+  ];
+  const longest = rows.map(({ sums }) => longestOf(gaps, sums, causes));
+  return [{
+    by: "gap", gpu, name: "gaps", caption: "Idle time by cause and range", first: "Why and where the GPU is idle", more: "", isOrdered: true, notes: [], columns,
+    rows: {
+      name: rows.map(({ name }) => name), full: rows.map(({ name }) => name), tag: rows.map(() => ""),
+      item: longest, parent: rows.map(({ parent }) => parent), kind: longest.map((number): Kind => (number ? "gap" : "row")), alike: {},
+    },
+    sites: { line: [], isTensor: [], ns: [], phase: [], precision: [], timeClass: [] },
+  }];
+}
+
+export const nameOfCause = (cause: string | null) => (cause ? cause[0].toUpperCase() + cause.slice(1) : cause === null ? "Others" : "Unknown cause");
+
+const placeOf = ({ path, wait, short }: GapSum) => (short ? "gaps of 10 µs or less" : [path || "outside of ranges", wait].filter(Boolean).join(", "));
+
+/** The number of the longest listed gap of some sums; 0 where none is listed. */
+function longestOf({ start, end, cause, number }: Gaps, sums: readonly GapSum[], causes: readonly string[]): number {
+  const wanted = Math.max(...sums.filter(({ short }) => !short).map(({ longest_ns: longest }) => longest));
+  let [best, away] = [0, Infinity];
+  for (let i = 0; i < start.length; i++) {
+    if (causes[cause[i]] !== sums[0].cause) continue;
+    const distance = Math.abs(1e9 * (end[i] - start[i]) - wanted);
+    if (distance < away) [best, away] = [number[i], distance];
+  }
+  return best;
+}
+
+const formatNs = (ns: number) => formatSeconds(ns * 1e-9);
+
+function column(title: string, meaning: string, name: string, values: readonly number[], format: (value: number) => string, hasBar = false): Column {
+  const text = values.map((value) => (value ? format(value) : "–"));
+  const most = Math.max(...values, Number.MIN_VALUE);
+  return {
+    title, meaning, columns: [name], words: false, shown: true, width: Math.max(...text.map(({ length }) => length), title.length / 2) + (hasBar ? 8 : 4),
+    text, sort: values.map(String), ...(hasBar ? { bar: values.map((value) => (100 * value) / most) } : {}),
+  };
+}

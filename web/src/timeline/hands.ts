@@ -1,0 +1,131 @@
+/** What a reader does to the timeline by hand: clicks, drags, the wheel, two fingers, and keys. */
+import { coarsePointer } from "../colors";
+import { find, isPlain, onKeys, onPageKey } from "../dom";
+import { formatSeconds } from "../format";
+import type { Drawing, Pointed } from "./drawing";
+import { say } from "./hover";
+import type { Lane } from "./layout";
+import type { Place } from "./lanes";
+import { GUTTER } from "./paint";
+import type { Shown } from "./shown";
+import type { Span } from "./subjects";
+
+const LEAST_DRAG = 4; // pixels that are no click
+const STEP = 0.25; // of the window, by a key
+
+/** What the timeline does with what a reader points at. */
+export interface Reactions {
+  click(pointed: Pointed): void;
+  /** The time of what is at a point; null where there is nothing. */
+  spanAt(pointed: Pointed): Span | null;
+  measure(span: Span): void;
+}
+
+const shareAt = ({ frame: { width }, canvas }: Drawing, clientX: number): number =>
+  Math.min(Math.max((clientX - canvas.getBoundingClientRect().left - GUTTER) / (width - GUTTER), 0), 1);
+
+/** A click selects, a drag measures, a double click zooms to the bar that both clicks hit. */
+export function followMouse(plot: HTMLElement, drawing: Drawing, shown: Shown, reactions: Reactions): void {
+  const brush = find(".brush", plot);
+  let from: { x: number; time: number } | null = null;
+  let [isDrag, first]: [boolean, Span | null] = [false, null]; // and the first of two clicks
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button || event.pointerType === "touch") return;
+    from = { x: event.clientX, time: drawing.locate(event).time };
+    plot.setPointerCapture(event.pointerId);
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (!from || Math.abs(event.clientX - from.x) < LEAST_DRAG) return;
+    const left = Math.max(plot.getBoundingClientRect().left + GUTTER, Math.min(from.x, event.clientX));
+    brush.hidden = false;
+    Object.assign(brush.style, { left: `${left - plot.getBoundingClientRect().left}px`, width: `${Math.abs(event.clientX - from.x)}px` });
+    brush.textContent = formatSeconds(Math.abs(drawing.locate(event).time - from.time));
+  });
+  plot.addEventListener("pointerup", (event) => {
+    if (!from) return;
+    const pointed = drawing.locate(event);
+    const [start, end] = [from.time, pointed.time].map((time) => Math.min(Math.max(time, shown.low), shown.high)).sort((a, b) => a - b);
+    [isDrag, from] = [!brush.hidden, null];
+    brush.hidden = true;
+    if (isDrag) reactions.measure({ start, end });
+  });
+  plot.addEventListener("pointercancel", () => { from = null; brush.hidden = true; });
+  plot.addEventListener("click", (event) => {
+    if (isDrag) { isDrag = false; return; }
+    const pointed = drawing.locate(event);
+    const span = reactions.spanAt(pointed);
+    if (event.detail === 2 && span && first?.start === span.start && first.end === span.end) shown.show(span);
+    else reactions.click(pointed);
+    first = span;
+  });
+}
+
+/** Ctrl-wheel and a pinch zoom where they are, Shift-wheel and two fingers sideways pan; else the page scrolls. */
+export function followWheel(plot: HTMLElement, drawing: Drawing, shown: Shown): void {
+  plot.addEventListener("wheel", (event) => {
+    const { deltaX, deltaY, ctrlKey, metaKey, shiftKey } = event;
+    const sideways = shiftKey ? deltaX || deltaY : Math.abs(deltaX) > Math.abs(deltaY) ? deltaX : 0;
+    if (!ctrlKey && !metaKey && !sideways) return;
+    event.preventDefault();
+    if (sideways && !ctrlKey) shown.move(sideways / (drawing.frame.width - GUTTER));
+    else shown.zoom(Math.exp(Math.min(Math.max(deltaY, -100), 100) / 250), shareAt(drawing, event.clientX));
+  }, { passive: false });
+}
+
+/** Two fingers zoom and move, one moves sideways. */
+export function followFingers(plot: HTMLElement, drawing: Drawing, shown: Shown): void {
+  const fingers = new Map<number, number>(); // where each is, across
+  const spread = () => [Math.min(...fingers.values()), Math.max(...fingers.values())];
+  plot.addEventListener("pointerdown", ({ pointerType, pointerId, clientX }) => {
+    if (pointerType === "touch") fingers.set(pointerId, clientX);
+  });
+  plot.addEventListener("pointermove", ({ pointerId, clientX }) => {
+    const before = fingers.get(pointerId);
+    if (before === undefined) return;
+    const [left, right] = spread();
+    fingers.set(pointerId, clientX);
+    const [newLeft, newRight] = spread();
+    if (fingers.size > 1 && newRight > newLeft) shown.zoom((right - left) / (newRight - newLeft), shareAt(drawing, (left + right) / 2));
+    else shown.move((before - clientX) / (drawing.frame.width - GUTTER));
+  });
+  for (const name of ["pointerup", "pointercancel"] as const) plot.addEventListener(name, ({ pointerId }) => fingers.delete(pointerId));
+  if (coarsePointer.matches) plot.style.touchAction = "pan-y";
+}
+
+/** W and S zoom, A and D move, wherever one is; in the timeline arrows go from bar to bar, and Enter selects. */
+export function followKeys(plot: HTMLElement, drawing: Drawing, shown: Shown, reactions: Reactions): void {
+  const moves: Record<string, () => void> = {
+    w: () => shown.zoom(0.5), s: () => shown.zoom(2), a: () => shown.move(-STEP), d: () => shown.move(STEP),
+    "+": () => shown.zoom(0.5), "=": () => shown.zoom(0.5), "-": () => shown.zoom(2), 0: shown.showAll,
+  };
+  onPageKey((event) => {
+    const { key } = event;
+    const isHere = plot.contains(document.activeElement);
+    if (isPlain(event) && key in moves && (isHere || "wasd".includes(key))) { event.preventDefault(); moves[key](); }
+  });
+  let at: { lane: Lane; place: Place } | null = null;
+  const point = (next: typeof at) => {
+    at = next ?? at;
+    if (at) say(at.place.say(), drawing.centre(at.lane, at.place));
+  };
+  const here = () => drawing.places.find(({ lane, place }) => lane.kind === at?.lane.kind && place.bar === at.place.bar && place.top === at.place.top);
+  const beside = (by: 1 | -1) => {
+    const known = here();
+    if (!known) { point(drawing.places[0] ?? null); return; }
+    const row = drawing.places.filter(({ lane, place }) => lane === known.lane && place.top === known.place.top).sort((a, b) => a.place.left - b.place.left);
+    point(row[row.indexOf(known) + by] ?? row.find(({ place }) => place === known.place) ?? null);
+  };
+  const across = (by: 1 | -1) => {
+    const known = here();
+    const heights = [...new Set(drawing.places.map(({ lane, place }) => lane.top * 1000 + place.top))].sort((a, b) => a - b);
+    const wanted = known ? heights[heights.indexOf(known.lane.top * 1000 + known.place.top) + by] : heights[0];
+    const row = drawing.places.filter(({ lane, place }) => lane.top * 1000 + place.top === wanted);
+    const away = ({ place }: { place: Place }) => Math.abs(place.left - (known?.place.left ?? 0));
+    point(row.sort((a, b) => away(a) - away(b))[0] ?? null);
+  };
+  onKeys(plot, {
+    ArrowLeft: () => beside(-1), ArrowRight: () => beside(1), ArrowUp: () => across(-1), ArrowDown: () => across(1),
+    Enter: () => { const known = here(); if (known) reactions.click(drawing.locate(drawing.centre(known.lane, known.place))); },
+  });
+  plot.addEventListener("blur", () => say(null, { clientX: 0, clientY: 0 }));
+}
