@@ -1,6 +1,13 @@
 """Clicks on what may still move: figures are drawn as they come near, and what lies below them is laid out anew."""
 
 
+def draw(opened, figure="[data-figure]"):
+    """Bring figures into view one by one, which draws them; those in closed parts stay undrawn."""
+    for plot in [each for each in opened.locator(figure).all() if each.is_visible()]:
+        plot.scroll_into_view_if_needed()
+        plot.locator(".main-svg").first.wait_for()
+
+
 def find_rest(located):
     """Where something lies when it has not moved for a second: figures are drawn above it, and sections laid out."""
     found = [located.bounding_box()["y"]]

@@ -1,7 +1,7 @@
 """What a reader chooses on the page of a comparison: parts of a change, which the address keeps."""
 
 import pytest
-from clicks import click_middle, find_rest
+from clicks import click_middle, draw, find_rest
 from explorer import ROWS
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
@@ -20,6 +20,7 @@ def follow(opened, path, fragment):
 
 
 def click_bar(opened, figure, number):
+    draw(opened, f"#{figure}")
     click(opened.locator(f"#{figure} .bars .point path").nth(number))
 
 
@@ -40,6 +41,7 @@ def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
     opened.reload()
     opened.wait_for_selector("html[data-drawn]", state="attached")
     assert opened.locator(ROWS).count() == 1
+    draw(opened, f"#{FIGURE}")
     assert "1 of its kernels" in opened.locator("#part-why-1-0 .chosen").first.inner_text()
     opened.go_back()
     assert opened.locator(ROWS).count() == 3, "which are still kernels"
@@ -50,6 +52,7 @@ def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
 
 def test_chosen_bars_stand_out(visit, pages):
     opened = visit(pages / "two.html")
+    draw(opened, f"#{FIGURE}")
     opacity = (
         f"Array.from(document.querySelectorAll('#{FIGURE} .bars .point path'), each => Number(each.style.opacity))"
     )

@@ -2,6 +2,7 @@
 
 import pytest
 from builders import FIXTURES
+from clicks import draw
 from comparison_inputs import write_page as write_comparison
 from report_inputs import Pages
 
@@ -46,7 +47,8 @@ def pages(pages, tmp_path_factory):
 @pytest.mark.parametrize("name", NAMES)
 def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     opened = visit(pages / f"{name}.html")
-    opened.locator("[data-figure]").last.hover()
+    draw(opened)
+    opened.locator("[data-figure]:visible").last.hover()
     assert opened.locator(".modebar-group").count() > 3
     assert opened.evaluate(OVERLAPS) == []
 

@@ -28,6 +28,13 @@ def open_at(visit, pages, name, selection, **options):
     return opened
 
 
+WIDTH = """(() => {
+    const { shown, drawing } = window.tcprof, box = drawing.canvas.getBoundingClientRect();
+    const at = x => drawing.locate({ clientX: x, clientY: box.top }).time;
+    return (shown.high - shown.low) / (at(box.left + 101) - at(box.left + 100));
+})()"""  # pixels of the lanes, without the names beside them
+
+
 def facts(opened):
     names, values = (opened.locator(f".panel-facts {tag}").all_text_contents() for tag in ("dt", "dd"))
     return dict(zip(names, values, strict=True))
@@ -82,7 +89,7 @@ def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages)
     opened.keyboard.press("l")
     assert kind.text_content() == f"Range, instance {longest} of 12"
     opened.keyboard.press("Escape")
-    assert opened.locator("aside.panel").is_hidden()
+    assert opened.locator("aside.panel.nothing").count() == 1
     assert "range" not in opened.evaluate("location.hash")
     opened.go_back()
     settle(opened)
@@ -103,14 +110,10 @@ def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, wid
         rows.nth(number).locator("td").first.click()
         assert find_rest(rows.nth(number)) == pytest.approx(before, abs=8)
         assert opened.locator("main").bounding_box()["width"] == page
-        assert opened.locator("aside.panel").is_visible()
-    row = rows.nth(5)
-    row.evaluate("row => scrollBy(0, row.getBoundingClientRect().bottom - innerHeight)")
-    opened.keyboard.press("Escape")
-    row.locator("td").first.click()
-    settle(opened)
-    name = row.locator(".name").bounding_box()
-    assert name["y"] + name["height"] <= opened.locator("aside.panel").bounding_box()["y"], "it is not covered"
+        panel, stage = (opened.locator(each).bounding_box() for each in ("aside.panel:not(.nothing)", ".stage"))
+        table = opened.locator(".explorer .table-box").bounding_box()
+        assert table["x"] + table["width"] <= panel["x"], "beside the table"
+        assert stage["y"] + stage["height"] <= panel["y"], "and below the picture"
 
 
 def test_a_module_is_marked_in_timeline_and_strip(visit, pages):
@@ -147,9 +150,7 @@ def test_show_goes_to_the_timeline_and_leaves_samples_around_what_it_shows(visit
     opened = visit(pages / "recorded.html")
     opened.locator(".leads [data-select]").first.click()
     low, high = settle(opened)
-    timeline = opened.locator(".timeline .stage")
-    assert 0 <= find_rest(timeline) < 300
-    assert timeline.bounding_box()["y"] < opened.locator("aside.panel").bounding_box()["y"] - 200
+    assert 0 <= find_rest(opened.locator(".timeline .stage")) < 300
     samples = tcprof.read(TRANSFORMER).samples
     assert high - low >= 19 * samples["start_ns"].diff().median() * 1e-9
 
@@ -165,10 +166,10 @@ def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
     assert 0.7 < painted < 0.95, "both kernels have 84 % of what was recorded"
 
 
-def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
+def test_the_window_of_the_strip_is_dragged(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step&instance=6")
     before = settle(opened)
-    opened.locator(".explorer").scroll_into_view_if_needed()
+    opened.locator("#explore").evaluate("each => each.scrollIntoView()")
     box = opened.locator(".strip-map").bounding_box()
     assert 0 <= box["y"] < 100
     low, high = opened.evaluate("[window.tcprof.shown.whole[0], window.tcprof.shown.whole[1]]")
@@ -183,18 +184,27 @@ def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
     assert opened.locator(".panel-kind").text_content() == "Range, instance 6 of 12", "it is still selected"
 
 
-def test_a_drag_beside_the_window_selects_a_part_of_the_recording(visit, pages):
-    opened = visit(pages / "recorded.html")
-    opened.locator(".strip-map").scroll_into_view_if_needed()
-    box = opened.locator(".strip-map").bounding_box()
-    opened.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
+def drag(opened, box, shares, y):
+    opened.mouse.move(box["x"] + shares[0] * box["width"], box["y"] + y)
     opened.mouse.down()
-    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=4)
+    opened.mouse.move(box["x"] + shares[1] * box["width"], box["y"] + y, steps=4)
     opened.mouse.up()
-    settle(opened)
+    return settle(opened)
+
+
+def test_a_drag_on_the_strip_chooses_the_window_and_one_on_the_lanes_measures(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator("#explore").evaluate("each => each.scrollIntoView()")
     low, high = opened.evaluate("window.tcprof.shown.whole")
+    window = drag(opened, opened.locator(".strip-map").bounding_box(), (0.2, 0.4), 20)
+    assert window == pytest.approx([low + share * (high - low) for share in (0.2, 0.4)], abs=0.01 * (high - low))
+    opened.go_back()
+    assert settle(opened) == pytest.approx([low, high]), "Back undoes a zoom"
+    lanes = opened.locator("#timeline").bounding_box()
+    drag(opened, lanes, (0.3, 0.5), 100)
+    left, whole = lanes["width"] - opened.evaluate(WIDTH), lanes["width"]
     shown = opened.evaluate("window.tcprof.shown.mark")
-    expected = [low + share * (high - low) for share in (0.2, 0.4)]
+    expected = [low + (share * whole - left) / (whole - left) * (high - low) for share in (0.3, 0.5)]
     assert shown == pytest.approx(expected, abs=0.01 * (high - low))
     assert opened.locator(".panel-kind").text_content() == "Window"
     samples = tcprof.read(TRANSFORMER).samples
@@ -246,7 +256,7 @@ def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(vi
     for phase in ("forward", "backward"):
         (row,) = modules[(modules["module"] == module) & (modules["phase"] == phase)].to_dict("records")
         time, active = told[f"Of it {phase}"].split(", Tensor Active ")
-        assert time == units.format_ns(row["kernel_ns"])
+        assert time == units.format_ns(row["kernel_ns"] / row["step_count"]), "as in the table"
         assert active == units.format_pct(row["tensor_active_pct"])
     launched = analysis.kernel_instances[analysis.kernel_instances["module"] >= 0]
     of = modules.loc[launched["module"], ["module", "phase"]]

@@ -1,6 +1,7 @@
 """The roofline and time against Tensor Active as a browser shows them."""
 
 import pytest
+from clicks import draw
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
@@ -8,6 +9,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light")])
 def test_figures_are_drawn_within_the_page(visit, pages, width, scheme):
     tab = visit(pages / "circles.html", width=width, scheme=scheme)
+    draw(tab)
     for name, circles in (("roofline", 2), ("tensor-time", 3), ("memory-tensor", 3)):
         assert tab.locator(f"#{name} .scatterlayer path.point").count() == circles
         box = tab.locator(f"#{name}").bounding_box()
@@ -18,10 +20,10 @@ def test_figures_are_drawn_within_the_page(visit, pages, width, scheme):
 
 def test_a_click_on_a_circle_selects_its_kernel(visit, pages):
     tab = visit(pages / "circles.html")
-    assert tab.locator("aside.panel").is_hidden()
+    draw(tab, "#roofline")
     circle = tab.locator("#roofline .scatterlayer path.point").first
     circle.scroll_into_view_if_needed()
     box = circle.bounding_box()
     tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tab.wait_for_selector("aside.panel:not([hidden])")
+    tab.wait_for_selector("aside.panel:not(.nothing)")
     assert tab.locator(".panel-kind").text_content() == "Kernel"

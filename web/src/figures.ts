@@ -18,7 +18,6 @@ const CONFIG = {
 type Follow = (plot: PlotElement, figure: Figure) => void;
 
 const NEAR = "600px"; // from the window: what is nearer is drawn
-const IDLE = 1500; // milliseconds after which the page is at rest
 const PAPER = 690; // pixels of A4 between its margins
 
 const findPlots = () => findAll<PlotElement>("[data-figure]");
@@ -30,18 +29,19 @@ const isDrawn = (plot: PlotElement) => plot.data !== undefined;
  * @returns Resolves when those that are near at first are drawn.
  */
 export function startFigures(follow: Follow): Promise<void> {
+  const figures = new Map(findPlots().map((plot) => [plot, readFigure(plot)]));
   const drawing = new Map<PlotElement, Promise<void>>();
   const draw = (plot: PlotElement): Promise<void> => {
-    const known = drawing.get(plot) ?? loadPlotly().then(() => drawFigure(plot, follow));
+    const known = drawing.get(plot) ?? loadPlotly().then(() => drawFigure(plot, figures.get(plot)!, follow));
     drawing.set(plot, known);
     return known;
   };
   fitFigures();
-  if (findPlots().length) setTimeout(() => void unpackPlotly(), IDLE); // print does not wait for it
+  const unpacking = findPlots().length ? unpackPlotly() : null; // print does not wait for it
   onPrint((isPrinted) => {
     if (isPrinted) runPlotly();
     const undrawn = isPrinted && "Plotly" in window ? findPlots().filter((each) => !isDrawn(each)) : [];
-    for (const plot of undrawn) drawing.set(plot, drawFigure(plot, follow));
+    for (const plot of undrawn) drawing.set(plot, drawFigure(plot, figures.get(plot)!, follow));
     const change = { autosize: !isPrinted, width: isPrinted ? PAPER : null };
     findPlots().forEach((plot) => { plot.style.width = isPrinted ? `${PAPER}px` : ""; });
     relayout(change);
@@ -50,7 +50,7 @@ export function startFigures(follow: Follow): Promise<void> {
     const watcher = new IntersectionObserver((entries) => {
       const near = entries.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target as PlotElement);
       near.forEach((plot) => watcher.unobserve(plot));
-      void Promise.all(near.map(draw)).then(() => done());
+      void Promise.all([unpacking, ...near.map(draw)]).then(() => done());
     }, { rootMargin: NEAR });
     findPlots().forEach((plot) => watcher.observe(plot));
     if (!findPlots().length) done();
@@ -96,10 +96,14 @@ function runPlotly(): void {
   if (unpacked && !("Plotly" in window)) document.head.append(element("script", { textContent: unpacked }));
 }
 
-async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
-  const packed = document.getElementById(plot.dataset.figure ?? "");
-  const figure = JSON.parse(packed?.textContent ?? "") as Figure;
-  plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
+/** A figure, whose place has its height before it is drawn; plotly takes it from there when the window is resized. */
+function readFigure(plot: PlotElement): Figure {
+  const figure = JSON.parse(document.getElementById(plot.dataset.figure ?? "")?.textContent ?? "") as Figure;
+  plot.style.height = `${figure.layout.height}px`;
+  return figure;
+}
+
+async function drawFigure(plot: PlotElement, figure: Figure, follow: Follow): Promise<void> {
   keepLabels(figure.layout);
   for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
   await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);

@@ -1,6 +1,6 @@
 /** The one state of a page: what is selected, and the timeline's window. It stands in the address, for links and Back. */
 import { readAddress as fragmentOfAddress, writeAddress as writeFragment } from "./address";
-import { fromFragment, isSame, parseSelection, toFragment, type PageState, type Selection } from "./selection_fragment";
+import { fromFragment, isSame, parseSelection, toFragment, type PageState, type Selection, type View } from "./selection_fragment";
 
 export type { Selection, View } from "./selection_fragment";
 
@@ -38,10 +38,10 @@ export function select(selection: Selection | null, { from }: { from: Origin }):
   tell(from);
 }
 
-/** Keep the timeline's window, null for that which the page opens on, in the address: a step that Back undoes where it
+/** Keep the timeline's window in the address, unless it is that which the page opens on: a step that Back undoes where it
  * was chosen by itself, and part of the selection that it follows. */
-export function keepView(view: PageState["view"]): void {
-  state = { selection: state.selection, view };
+export function keepView(view: View, isHome: boolean): void {
+  state = { selection: state.selection, view: isHome && !state.selection ? null : view };
   isZoom ||= !isTelling;
   clearTimeout(waiting);
   waiting = setTimeout(writeWindow, PAUSE);

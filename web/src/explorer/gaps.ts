@@ -44,7 +44,7 @@ export const nameOfCause = (cause: string | null) => (cause ? cause[0].toUpperCa
 const placeOf = ({ path, wait, short }: GapSum) => (short ? "gaps of 10 µs or less" : [path || "outside of ranges", wait].filter(Boolean).join(", "));
 
 /** The number of the longest listed gap of some sums; 0 where none is listed. */
-function longestOf({ start, end, cause, number }: Gaps, sums: readonly GapSum[], causes: readonly string[]): number {
+export function longestOf({ start, end, cause, number }: Gaps, sums: readonly GapSum[], causes: readonly string[]): number {
   const wanted = Math.max(...sums.filter(({ short }) => !short).map(({ longest_ns: longest }) => longest));
   let [best, away] = [0, Infinity];
   for (let i = 0; i < start.length; i++) {

@@ -35,9 +35,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
   for (const button of findAll<HTMLButtonElement>("[data-group-by]", box)) {
     button.addEventListener("click", () => explorer.groupBy(button.dataset.groupBy as Grouping["by"]));
   }
-  const [ways, filters] = findAll(".choice", box);
-  ways.hidden = new Set(groupings.map(({ by }) => by)).size < 2;
-  filters.hidden = !groupings.some(({ sites }) => sites.line.length);
+  find(".choice", box).hidden = new Set(groupings.map(({ by }) => by)).size < 2;
   const search = find<HTMLInputElement>("input[type=search]", box);
   search.addEventListener("input", () => explorer.ask({ words: search.value.trim() }));
   for (const button of findAll<HTMLButtonElement>("[data-phase]", box)) {
@@ -54,7 +52,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
     const choice = find<HTMLSelectElement>(`[data-choose=${name}]`, box);
     const values = [...new Set(groupings.flatMap(({ sites }) => sites[key]))].filter(Boolean).sort();
     choice.append(...values.map((value) => element("option", { value }, key === "precision" ? value.toUpperCase() : value)));
-    choice.parentElement!.hidden = values.length < 2;
+    if (values.length < 2) choice.parentElement!.dataset.filter = "alone";
     choice.addEventListener("change", () => explorer.ask({ [key]: choice.value }));
   }
   find("[data-flat]", box).hidden = !groupings.some(({ rows }) => rows.parent.some((around) => around >= 0));
@@ -79,6 +77,7 @@ function update(box: HTMLElement, explorer: Explorer): void {
     button.hidden = !ways.includes(by);
     press(button, by === grouping.by);
   }
+  findAll("[data-filter]", box).forEach((filter) => { filter.hidden = !grouping.sites.line.length || filter.dataset.filter === "alone"; });
   findAll("[data-phase]", box).forEach((button) => press(button, wanted.phases.has(button.dataset.phase!)));
   press(find("[data-no-tensor]", box), wanted.noTensor);
   press(find("[data-flat]", box), isFlat);

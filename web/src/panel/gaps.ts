@@ -4,7 +4,7 @@ import { countWithin } from "../intervals";
 import { select, type Selection } from "../selection";
 import { innermost } from "../timeline/bars";
 import type { Gaps } from "../timeline/details";
-import { nameOfCause } from "../explorer/gaps";
+import { longestOf, nameOfCause } from "../explorer/gaps";
 import type { Gpu } from "../timeline/gpus";
 import { runningIn } from "../timeline/launching";
 import type { Subject, Subjects } from "../timeline/subjects";
@@ -42,7 +42,7 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
     ["Filling all like it saves at most", savingOfLike(gaps, at)],
     ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
     ["Launches in it", formatCount(gaps.launches[at])],
-    ["Ended by", works.names[gpu.lanes.work.id[gap!.ending]] ?? "–"],
+    ["Ended by", works.cuts[gpu.lanes.work.id[gap!.ending]]?.at(-1) ?? "–"],
     ["That was launched", gap!.arrow ? `${formatSeconds(place!.end - gap!.arrow.from)} before it began` : "–"],
     ["Step", gaps.step[at] >= 0 ? String(gaps.step[at]) : "–"],
     ["Start", formatMoment(place!.start)],
@@ -84,19 +84,19 @@ export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, p
 export function startIdle(timeline: Timeline): void {
   document.addEventListener("click", ({ target }) => {
     const idle = target instanceof Element ? target.closest<HTMLElement>(".shares .idle, .share-names .idle-name, .bars .bar-idle") : null;
-    const selection = idle && longestGap(timeline.gpu, idle.dataset.between !== undefined);
+    const selection = idle && longestGap(timeline.gpu, timeline.subjects.header.causes, idle.dataset.between !== undefined);
     if (selection) select(selection, { from: "element" });
   });
 }
 
-/** The longest gap, or the longest of those between steps. */
-export function longestGap(gpu: Gpu, between = false): Selection | null {
+/** The longest gap of what costs most, or the longest between steps. */
+export function longestGap(gpu: Gpu, causes: readonly string[], between = false): Selection | null {
   const { gaps } = gpu.details;
   if (!gaps?.number.length) return null;
-  let best = -1;
+  let best = 0;
   for (let i = 0; i < gaps.start.length; i++) {
-    const isLonger = best < 0 || gaps.saves[i] > gaps.saves[best];
-    if (isLonger && (!between || gaps.between[i])) best = i;
+    if (gaps.between[i] && (!best || gaps.saves[i] > gaps.saves[best - 1])) best = i + 1;
   }
-  return best < 0 ? null : { kind: "gap", gpu: gpu.gpu, number: gaps.number[best] };
+  const number = between && best ? gaps.number[best - 1] : longestOf(gaps, gaps.sums.filter(({ short }) => !short).slice(0, 1), causes);
+  return number ? { kind: "gap", gpu: gpu.gpu, number } : null;
 }

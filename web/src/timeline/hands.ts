@@ -3,7 +3,7 @@ import { coarsePointer } from "../colors";
 import { find, isPlain, onKeys, onPageKey } from "../dom";
 import { formatSeconds } from "../format";
 import type { Drawing, Pointed } from "./drawing";
-import { say } from "./hover";
+import { NOWHERE, say } from "./hover";
 import type { Lane } from "./layout";
 import type { Place } from "./lanes";
 import { GUTTER } from "./paint";
@@ -113,7 +113,7 @@ export function followKeys(plot: HTMLElement, drawing: Drawing, shown: Shown, re
     const known = here();
     if (!known) { point(drawing.places[0] ?? null); return; }
     const row = drawing.places.filter(({ lane, place }) => lane === known.lane && place.top === known.place.top).sort((a, b) => a.place.left - b.place.left);
-    point(row[row.indexOf(known) + by] ?? row.find(({ place }) => place === known.place) ?? null);
+    point(row[row.findIndex(({ place }) => place === known.place) + by] ?? known);
   };
   const across = (by: 1 | -1) => {
     const known = here();
@@ -127,5 +127,5 @@ export function followKeys(plot: HTMLElement, drawing: Drawing, shown: Shown, re
     ArrowLeft: () => beside(-1), ArrowRight: () => beside(1), ArrowUp: () => across(-1), ArrowDown: () => across(1),
     Enter: () => { const known = here(); if (known) reactions.click(drawing.locate(drawing.centre(known.lane, known.place))); },
   });
-  plot.addEventListener("blur", () => say(null, { clientX: 0, clientY: 0 }));
+  plot.addEventListener("blur", () => say(null, NOWHERE));
 }

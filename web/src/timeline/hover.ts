@@ -5,6 +5,7 @@ import type { Drawing, Pointed } from "./drawing";
 import { AXIS } from "./layout";
 import { GUTTER } from "./paint";
 
+export const NOWHERE = { clientX: 0, clientY: 0 };
 const ASIDE = 14; // pixels from the pointer to what is said
 
 /** Say lines at a point of the browser's window, the first in bold; nothing where there are none. */

@@ -10,7 +10,7 @@ import { readGpu, type Gpu } from "./gpus";
 import { followFingers, followKeys, followMouse, followWheel, type Reactions } from "./hands";
 import type { Header } from "./header";
 import { highlightsOf } from "./highlights";
-import { followPointer } from "./hover";
+import { followPointer, NOWHERE, say } from "./hover";
 import { lanesOf, TITLES, type Group } from "./layout";
 import { barAt, selectionOf, type FoundBar } from "./pointing";
 import { Shown } from "./shown";
@@ -77,7 +77,8 @@ async function start(plot: HTMLElement): Promise<Timeline> {
   const shown = new Shown(header.range, busyPart(gpus, header.range), ({ low, high, isWhole, isHome }) => {
     drawing.schedule();
     document.dispatchEvent(new CustomEvent("tcprof:window", { detail: { start: low, end: high, whole: isWhole } }));
-    keepView(isHome ? null : [low, high]);
+    keepView([low, high], isHome);
+    say(null, NOWHERE);
   });
   await new Promise<void>((done) => { whenParsed(done); });
   const drawing = new Drawing(plot, header, gpus[0], shown);
