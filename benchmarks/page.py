@@ -24,7 +24,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
-from tcprof.render.html.page import read_bundle
+from tcprof.render.html.page import pack_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"

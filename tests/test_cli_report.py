@@ -4,13 +4,14 @@ import base64
 import hashlib
 import re
 import webbrowser
+import zlib
 from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
 
-from tcprof.render.html.page import FILE, VERSION, read_bundle
+from tcprof.render.html.page import FILE, VERSION, pack_bundle, read_bundle
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -34,14 +35,15 @@ def test_plotly_is_in_the_page_beside_it_or_on_the_network(run, recording, tmp_p
         assert run("report", recording, "-o", page, "--plotlyjs", source).status == 0
         pages[source] = page.read_text()
         assert (page.parent / FILE).exists() == (source == "directory")
-    assert read_bundle().strip() in pages["embed"]
+    assert zlib.decompress(base64.b64decode(pack_bundle())).decode() == read_bundle()
+    assert pack_bundle() in pages["embed"]
     assert "This file is complete" in pages["embed"]
-    assert f'<script src="{FILE}"></script>' in pages["directory"]
+    assert f'data-src="{FILE}"' in pages["directory"]
     digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
-    assert f'src="https://cdn.plot.ly/{FILE}" integrity="sha384-{digest}"' in pages["cdn"]
+    assert f'data-src="https://cdn.plot.ly/{FILE}" data-integrity="sha384-{digest}"' in pages["cdn"]
     for source in ("directory", "cdn"):
         assert "This file is complete" not in pages[source]
-        assert len(pages[source]) < len(pages["embed"]) - len(read_bundle()) + 1000
+        assert len(pages[source]) < len(pages["embed"]) - len(pack_bundle()) + 1000
 
 
 def test_colours_may_be_chosen(run, recording, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile, render_page
 
 from tcprof.render.html import PageOptions, Theme
-from tcprof.render.html.page import read_bundle
+from tcprof.render.html.page import pack_bundle
 
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -78,7 +78,7 @@ class TestReport:
         )
 
     def test_plotly_is_there_once_and_nothing_is_fetched(self, report):
-        assert sum(read_bundle().strip() in script for script in report.scripts) == 1
+        assert sum(pack_bundle() in script for script in report.scripts) == 1
         fetched = [
             value
             for tag, attributes in report.elements

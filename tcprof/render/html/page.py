@@ -154,7 +154,7 @@ def read_bundle() -> Markup:
 
 
 @cache
-def _pack_bundle() -> str:
+def pack_bundle() -> str:
     """Pack the script of plotly as the page's data are: it takes less than half of its letters."""
     return base64.b64encode(zlib.compress(read_bundle().encode(), 9)).decode()
 
@@ -165,7 +165,7 @@ def script_element(source: PlotlyScript) -> Markup:
     One from the network is checked by its hash.
     """
     if source is PlotlyScript.EMBED:
-        return Markup('<script type="text/plain" id="plotly-script">{}</script>').format(_pack_bundle())
+        return Markup('<script type="text/plain" id="plotly-script">{}</script>').format(pack_bundle())
     digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
     address = FILE if source is PlotlyScript.DIRECTORY else _ADDRESS
     checked = Markup(' data-integrity="sha384-{}"').format(digest)
