@@ -161,7 +161,7 @@ def report(name: str, recording: Path, browser: Browser, folder: Path, limits: L
         [sys.executable, "-c", MEASURE, recording, page], check=True, capture_output=True, text=True
     ).stdout
     read_s, write_s, memory_mb = map(float, done.split())
-    megabytes = (page.stat().st_size - len(read_bundle().encode())) / 1e6
+    megabytes = (page.stat().st_size - len(pack_bundle())) / 1e6
     times = time_browser(browser, page)
     drawn_s, step_ms, longest_ms = (
         statistics.median(times.drawn),

@@ -4,8 +4,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from builders import FIXTURES
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile, render_page
 
+import tcprof
 from tcprof.render.html import PageOptions, Theme
 from tcprof.render.html.page import pack_bundle
 
@@ -77,8 +79,9 @@ class TestReport:
             "no script reads it"
         )
 
-    def test_plotly_is_there_once_and_nothing_is_fetched(self, report):
-        assert sum(pack_bundle() in script for script in report.scripts) == 1
+    def test_plotly_is_there_once_where_figures_are_and_nothing_is_fetched(self, report):
+        drawn = Page(render_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite").analysis))
+        assert [sum(pack_bundle() in each for each in page.scripts) for page in (report, drawn)] == [0, 1]
         fetched = [
             value
             for tag, attributes in report.elements
