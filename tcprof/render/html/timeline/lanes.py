@@ -136,8 +136,8 @@ def _calls(analysis: Analysis, processes: set[int]) -> tuple[pd.DataFrame, list[
     numbers = waits["name"].astype(str).map(lambda name: number[one_line(name, CUTS[-1])]).astype(np.int64)
     end = launches["returned_ns"].fillna(launches["start_ns"]).astype(np.int64)
     columns = ["process", "thread", "start_ns", "end_ns", "call"]
-    both = [launches.assign(end_ns=end, call=0)[columns], waits.assign(call=numbers)[columns]]
-    calls = pd.concat([each for each in both if len(each)] or both[:1], ignore_index=True)
+    parts = [launches.assign(end_ns=end, call=0)[columns], waits.assign(call=numbers)[columns]]
+    calls = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     calls = calls[calls["process"].isin(processes)]
     row = calls.groupby(["process", "thread"]).ngroup().clip(upper=MOST_THREADS - 1)
     return calls.drop(columns=["process", "thread"]).assign(row=row), names
