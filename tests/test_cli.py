@@ -48,7 +48,7 @@ def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run
     assert done.status == 0
     assert max(map(len, done.out.splitlines())) <= 80
     names = [
-        line.split()[0] for line in done.out.splitlines() if re.match(r" *(step|copy|forward|backward|optim)", line)
+        line.split()[0] for line in done.out.splitlines() if re.match(r" *(step\b|copy|forward|backward|optim)", line)
     ]
     assert names == ["step", "copy", "forward", "backward", "optimizer"] * 2
     done = run("ranges", AMP.with_name("jax_mlp.sqlite"), "--notes")

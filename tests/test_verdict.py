@@ -275,7 +275,7 @@ class TestCapture:
         assert summarize(make_analysis())[0].verdict == (
             "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last.",
             "The highest Tensor Active of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” "
-            "(mean of its 6 instances).",
+            "(mean over the GPU windows of its 6 instances).",
         )
 
     def test_none_active(self):

@@ -121,7 +121,12 @@ def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
     else:
         last = units.format_things(figures.count, f"{'detected ' * from_kernel_order(analysis)}step")
         return " · ".join((*_say_step(figures, idle), last))
-    parts = (first, f"Tensor Active {units.format_pct(active)}", f"{idle} {units.format_pct(idle_pct)}", last)
+    parts = (
+        first,
+        f"Tensor Active {units.format_pct(active)}",
+        f"{idle} {units.format_pct(idle_pct)}",
+        last,
+    )
     return " · ".join(parts)
 
 
@@ -139,6 +144,7 @@ def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     parts: list[str] = []
     for (name, as_text), one, other in zip(formats.items(), unprofiled, recorded, strict=True):
         word, other_word = words if not parts else ("", "")
+        word = " of the step" if name == "Tensor Active" and not math.isnan(one) else word
         has_both = (is_changed or not parts) and figures.unprofiled_ns > 0 and not math.isnan(one + other)
         parts.append(f"{name} {as_text(one)}{word}" + f" ({about}{as_text(other)}{other_word})" * bool(has_both))
     return tuple(parts)

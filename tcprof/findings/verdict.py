@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.findings.finding import are_of_amd, class_in_sentence
+from tcprof.findings.finding import WINDOW_NAMES, are_of_amd, class_in_sentence
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import (
     CPU_BOUND,
@@ -257,5 +257,5 @@ def _highest_range(analysis: Analysis, gpu: int) -> Sentences:
     interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""
     return (
         f"The highest Tensor Active of a range is {HEADLINE.format(best)}{interval}, in "
-        f"“{one_line(best['path'], 90)}” (mean of {times}).",
+        f"“{one_line(best['path'], 90)}” (mean over the {WINDOW_NAMES[analysis.window]} of {times}).",
     )

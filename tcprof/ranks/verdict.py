@@ -23,7 +23,7 @@ def describe_job(job: Job) -> str:
     ranks, whole = job.ranks, job.whole.iloc[0]
     steps = int(ranks["step_count"].min())
     facts = [f"step time {format_ns(whole['step_time_ns'])}"]
-    facts += _fact("Tensor Active", units.format_pct(ranks["tensor_active_pct"].mean()))
+    facts += _fact("Tensor Active of the step", units.format_pct(ranks["tensor_active_pct"].mean()))
     facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
     facts += _fact("MFU", units.format_pct(whole["mfu_pct"]))
     rate = units.format_count(whole["throughput"])

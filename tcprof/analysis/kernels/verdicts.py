@@ -81,7 +81,13 @@ def judge_kernels(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDAr
     decided = is_kernel & ~has_no_matrix & (low > COUNTER_DECIDES_PCT)
     tensor = np.where(is_named, ~(high < COUNTER_ZERO_PCT), decided)
     counted = low > np.select([is_named, has_no_matrix], [0.0, COUNTER_DECIDES_PCT], COUNTER_ACTIVE_PCT)
-    return {"fit": fit, "tensor_kernel": tensor, "name_verdict": _compare(counted, is_named)}
+    bound = frame["bound"].where(~are_unknown(frame["tensor_active_pct"], frame["half_points"]), UNKNOWN)
+    return {"fit": fit, "tensor_kernel": tensor, "name_verdict": _compare(counted, is_named), "bound": bound}
+
+
+def are_unknown(percent: "pd.Series | float", half_points: "pd.Series | float") -> Bools:
+    """Tell where Tensor Active may be all or nothing: half of the interval is the value itself, or more."""
+    return np.asarray(half_points >= np.maximum(RESOLVED_POINTS, percent))
 
 
 def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:

@@ -204,7 +204,8 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if math.isnan(base) and math.isnan(new):
         return ("Tensor Active is unknown.",)
     unsure = ", inconclusive" if not is_shown(row) and base != new else ""
-    sentence = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
+    whole = "step" if iterates else "capture"
+    sentence = f"Mean Tensor Active of the {whole} {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
     if "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}:
         sentence += " It comes from rounded samples, which read too high at low values."
     return (sentence,)

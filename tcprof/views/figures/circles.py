@@ -152,7 +152,7 @@ def _draw(
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     ends = units.format_pct_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"])
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
-    active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
+    active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''} while it ran"
     memory = "" if np.isnan(row["dram_pct"]) else f", memory {units.format_pct(row['dram_pct'])}"
     return f"{circles.describe(row)}<br>{active}{memory}{precision}"
 
@@ -161,6 +161,6 @@ def _layout(axis: Mapping[str, object], title: str) -> dict[str, object]:
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
         "legend": {**LEGEND, "itemsizing": "constant"},
-        "xaxis": {**_PERCENT, "title": {"text": "Tensor Active", "standoff": 6}},
+        "xaxis": {**_PERCENT, "title": {"text": "Tensor Active while it ran", "standoff": 6}},
         "yaxis": {**_PERCENT, **axis, "title": {"text": title, "standoff": 4}, "automargin": True},
     }

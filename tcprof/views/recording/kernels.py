@@ -24,6 +24,7 @@ from tcprof.analysis.kernels.verdicts import (
     SMALL_GRID,
     TENSOR,
     UNDECIDED,
+    are_unknown,
     could_be_tensor,
 )
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
@@ -174,7 +175,10 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
         for name in _COLUMNS
     }
     cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
-    cells["tensor_active_pct"] = Cell.plus_minus(*(row[name] for name in _TENSOR_ACTIVE))
+    active, low, high = (row[name] for name in _TENSOR_ACTIVE)
+    cells["tensor_active_pct"] = Cell.plus_minus(active, low, high)
+    if are_unknown(active, max(high - active, active - low)):
+        cells["tensor_active_pct"] = replace(cells["tensor_active_pct"], after=(units.UNRESOLVED,))
     cells["precision"] = Cell.word(row["precision"].upper())
     fit, verdict = row["fit"], "yes" if row["name_verdict"] == AGREES else row["name_verdict"]
     cells["name_verdict"] = Cell.word(fit if fit in UNDECIDED else f"{verdict}, {POOLED}" if fit == POOLED else verdict)

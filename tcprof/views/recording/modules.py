@@ -137,7 +137,7 @@ def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Headin
     per_phase = [
         replace(
             Heading.of(MODULES[name], brief=name == _ACTIVE[0]),
-            title=f"{phase.capitalize()}: {MODULES[name].title}",
+            title=f"{phase.capitalize()}: {MODULES[name].title}" + " while its kernels ran" * (name == _ACTIVE[0]),
             short=f"Tensor Active\n{phase}" if name == _ACTIVE[0] else "",
             columns=(f"{phase}_{name}",),
             note=marks if name == _ACTIVE[0] else "",

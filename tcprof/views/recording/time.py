@@ -253,7 +253,7 @@ def _describe(row: Mapping[Any, Any]) -> str:
     return (
         f"<b>{label(str(row['path']), 60)}</b>, step {row['number']} on GPU {row['gpu']}{warm_up}<br>GPU window "
         f"{units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>Tensor Active "
-        f"{HEADLINE.column.format(row[_ACTIVE])}"
+        f"{HEADLINE.column.format(row[_ACTIVE])} of its GPU window"
     )
 
 
