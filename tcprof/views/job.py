@@ -40,7 +40,7 @@ _MAPPED = {
 }
 _CELLS = (
     "A row is a rank, a column a step{several}. Own time is the step time without waiting for other ranks; a row that "
-    "is over the median of all in most steps is a straggler, and the others wait."
+    "is over the median of all in most steps is a straggler, and the others wait. A cell without a colour is unknown."
 )
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (

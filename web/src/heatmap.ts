@@ -77,8 +77,9 @@ export async function startHeatmap(): Promise<void> {
     context.textBaseline = "middle";
     const everyRow = Math.ceil(LABEL.row / height());
     for (let row = 0; row < header.ranks.length; row += everyRow) {
-      context.fillText(String(header.ranks[rankAt(row)]), LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
+      context.fillText(`${row ? "" : "rank "}${header.ranks[rankAt(row)]}`, LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
     }
+    context.fillText("step", LEFT - 6, rows + BELOW / 2);
     context.textAlign = "center";
     const everyColumn = Math.ceil(LABEL.column * columns / width);
     for (let column = 0; column < columns; column += everyColumn) {

@@ -1,5 +1,5 @@
 /** Icicles: time in parts of parts, as rows of bars that are buttons; of a recording, or of two sides on one scale. */
-import { isDark, onColors, type Painted, type Theme } from "./colors";
+import type { Painted } from "./colors";
 import { describeChange, edgeOf, markTwins, selectRow, showChanges, type Compared } from "./comparison/changes";
 import { element as make, find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
@@ -9,8 +9,8 @@ import { nameOfSame, parseSelection, toFragment } from "./selection_fragment";
 
 interface Data {
   unit: string;
-  /** The scale of Tensor Active, lowest first; the last is for unknown. */
-  colors: Record<Theme, Painted[]>;
+  /** The colours of classes, by title. */
+  classes: Record<string, Painted>;
   trees: (Bars & { sides: Side[] })[];
 }
 
@@ -79,7 +79,6 @@ function startIcicle(element: HTMLElement): void {
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
   new ResizeObserver(show).observe(compared ? element : boxes[0]);
-  onColors(show);
   find(".undrawn", element).remove();
 }
 
@@ -109,10 +108,7 @@ function drawBars(box: HTMLElement, tree: Tree, data: Data, focus: number, compa
 
 function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels: number, more: string[]): HTMLElement {
   const kind = KINDS[tree.kind[node]];
-  const active = tree.active[node];
-  const colors = data.colors[isDark() ? "dark" : "light"];
-  const last = colors.length - 1;
-  const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
+  const [active, painted] = [tree.active[node], data.classes[tree.texts[tree.name[classAround(tree, node)]]]];
   const bar = make("button", {
     type: "button", className: `bar-${kind}`, tabIndex: -1, title: [...describe(tree, node, data.unit), ...more].join("\n"),
     textContent: width * pixels >= LEAST_LABEL ? tree.texts[tree.name[node]] : "",
@@ -121,8 +117,14 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
   bar.setAttribute("aria-label", bar.title);
   Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
   Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
-  if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
+  if (kind === "range" || kind === "module") bar.style.setProperty("--lost", active === null ? "0%" : `${100 - active}%`);
+  else if (kind !== "idle" && painted) Object.assign(bar.style, { background: painted.color, color: painted.text });
   return bar;
+}
+
+/** The class that a bar is, or that a kernel is in. */
+function classAround(tree: Tree, node: number): number {
+  return KINDS[tree.kind[node]] === "kernel" && tree.parent[node] >= 0 ? tree.parent[node] : node;
 }
 
 /** What a bar is, in full. */

@@ -23,9 +23,7 @@ from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.sides import side_color, title_of
 from tcprof.views.document import Icicle
-from tcprof.views.figures.traces import paint_scale
 from tcprof.views.recording.icicle import (
-    COLORS,
     KINDS,
     LONGEST,
     MODULES,
@@ -38,12 +36,14 @@ from tcprof.views.recording.icicle import (
     grow_tree,
     make_kernel_blocks,
     pack_trees,
+    paint_classes,
 )
 
 _SIDES = ("base", "new")
 COMPARED = (
-    "One scale of time for both sides: the mean {unit} of each, without warm-up. The stronger the colour, the lower "
-    "the Tensor Active. Hatched is idle. Click to zoom both sides and select the block's row in the table."
+    "One scale of time for both sides: the mean {unit} of each, without warm-up. Classes of time have their colours of "
+    "all pages; the line below a block says better or worse. Hatched is idle. Click to zoom both sides and select the "
+    "block's row in the table."
 )
 _SEVERAL = "A side with several recordings is shown by its typical one."
 _LAYERS = "Layers of a list are one block (*)."
@@ -87,7 +87,7 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> 
         data={
             "unit": f"of the {unit}",
             "trees": [tree],
-            "colors": paint_scale(COLORS),
+            "classes": paint_classes(),
             "table": table,
             "by": by[:-1].lower(),
             "names": side_names(comparison),

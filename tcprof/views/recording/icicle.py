@@ -18,21 +18,20 @@ from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
-from tcprof.views.figures.traces import paint_scale
+from tcprof.views.figures.traces import CLASS_COLORS, painted
 from tcprof.views.paths import LONGEST_NAME, kernel_names, link, module_names, range_names
 from tcprof.views.recording import gpu_title, gpu_title_of_several
 
 LEAST = 1 / 5000  # of the time: what is less is in its parent's block alone
-COLORS = 20  # steps of the scale, from 0 to 100 %
 LONGEST = 80
 RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
     "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
-    "ranges, then classes of time, then kernels. The stronger the colour, the lower the Tensor Active. Hatched is "
-    "idle; many gaps are one bar, the last. Where several kernels run at once, one "
-    "of them gets the time, as in the table of ranges. Click a bar to zoom in and select it, or a bar above to zoom "
-    "out. For a kernel, all ranges that launch it are marked."
+    "ranges, then classes of time, then kernels, in the colours of their class. The line below a range is the share "
+    "of its time that is lost: what Tensor Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. "
+    "Where several kernels run at once, one of them gets the time, as in the table of ranges. Click a bar to zoom in "
+    "and select it, or a bar above to zoom out. For a kernel, all ranges that launch it are marked."
 )
 Key = TypeVar("Key", bound=Hashable)
 Chains = list[tuple["Block", ...]]  # for each part of a mean step the blocks that it lies in, the outermost first
@@ -254,9 +253,14 @@ def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
         data={
             "unit": "of the step" if mean.count else "of the GPU's time",
             "trees": [pack_trees([tree])[1] for tree in trees],
-            "colors": paint_scale(COLORS),
+            "classes": paint_classes(),
         },
     )
+
+
+def paint_classes() -> dict[str, dict[str, str]]:
+    """Pair the title of each class of time with its colours."""
+    return {class_title(name): painted(color) for name, color in CLASS_COLORS.items()}
 
 
 def _root(analysis: Analysis, gpu: int, mean: MeanStep) -> Block:
