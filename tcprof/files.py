@@ -40,7 +40,7 @@ def check_is_file(path: Path) -> None:
         raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
     if not stat.S_ISREG(status.st_mode):
         raise InputError(
-            f"{path} is a pipe or a device, not a file.", hint="Write the recording to a file, and give that."
+            f"{path} is a pipe or a device, not a file.", hint="Write the recording to a file, and pass that file."
         )
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} cannot be read: permission denied.", hint="Ask its owner for permission.")

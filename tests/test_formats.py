@@ -66,7 +66,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
         for suffix in load_format(name).SUFFIXES:
             refused = run(command, *recordings, "-o", tmp_path / f"x{suffix}")
             assert refused.status == 2
-            assert "has the suffix of no format that this command writes" in refused.err
+            assert "has a suffix that is no format of this command" in refused.err
     assert not any(tmp_path.iterdir())
 
 

@@ -368,7 +368,7 @@ def test_several_threads_of_which_none_launched_before_give_nothing(tmp_path):
         .kernel("late", 30, 31, launched=30, thread=C)
     )
     assert owners(builder, tmp_path) == {
-        "early": "several threads had a range open and none had launched before",
+        "early": "several threads had ranges open, and none had launched work before",
         "by a": "a",
         "late": "a +",
     }

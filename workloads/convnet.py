@@ -1,6 +1,6 @@
 """Train a residual convolution network in float32, TF32 or mixed precision, channels first or channels last.
 
-Tensor Cores want the channels of a pixel side by side (channels last); from channels first, cuDNN makes copies.
+Tensor Cores want the channels of a pixel side by side (channels last); with channels first, cuDNN makes copies.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Train a linear classifier on drawn clothes, fed by a DataLoader of choice, and look at it with two profilers.
+"""Train a linear classifier on drawn clothes, fed by a loader of your choice, and look at it with two profilers.
 
 The loader decides here, not the Tensor Cores: try --loader cpu, pinned and gpu, and then any --precision. Nsight
 Systems sees the NVTX ranges and what ran on the GPU in each; torch.profiler sees operators and kernels, and no range.

@@ -1,7 +1,7 @@
 """Train a network of linear layers in JAX: float32, TF32 or bfloat16.
 
-JAX multiplies float32 matrices in TF32 unless it is told otherwise, PyTorch in float32. jit makes one program of
-forward, backward and the new weights, so that no range of this script can tell them apart.
+By default, JAX multiplies float32 matrices in TF32, and PyTorch in float32. jit makes one program of
+forward, backward and the new weights, so no range of this script can separate them.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Kernels whose work is known: what they multiply, read and write follows from their sizes.
 
-Ten launches of each, in a range of its own. To compare counters with arithmetic: ``tcprof kernels --wide``. With
-``--evict`` each begins with caches that hold nothing of the one before, above all nothing that is still to be written.
+Ten launches of each, in a range of its own; ``tcprof kernels --wide`` shows whether the counters agree. With
+``--evict``, each begins with caches that hold nothing of the one before, in particular nothing still to be written.
 """
 
 import argparse

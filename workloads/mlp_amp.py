@@ -1,7 +1,7 @@
 """Train three wide linear layers in float32, TF32 or mixed precision: time and memory of the same work, side by side.
 
-Mixed precision saves time, since such layers are what Tensor Cores are for. It need not save memory: the
-weights stay in float32, and beside them lie their copies in float16. --width 4097 shows what a size that is not
+Mixed precision saves time, since such layers are what Tensor Cores are for. It may not save memory: the
+weights stay in float32, next to their copies in float16. --width 4097 shows what a size that is not
 a multiple of 8 costs.
 """
 

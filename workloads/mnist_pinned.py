@@ -1,6 +1,6 @@
-"""Train a small network on MNIST in float32, with batches that workers fetch and that are copied ahead of time.
+"""Train a small network on MNIST in float32, with batches that workers fetch and copy ahead of time.
 
-Read mnist_baseline.py beside this file: the two differ only by how a batch reaches the GPU, and learn the same. The
+Read mnist_baseline.py beside this file: the two differ only by how a batch reaches the GPU, and train alike. The
 classic tutorial went from 113 s to 85 s on an A100 this way. Here the images lie in memory, so that workers have little
 to do, and handing over a batch may cost more than it saves: compare --workers 0.
 """

@@ -1,6 +1,6 @@
-"""Train a small residual network in bfloat16, in a program that is not prepared for a profiler.
+"""Train a small residual network in bfloat16, in a program written without a profiler in mind.
 
-No range is opened and nothing is imported but PyTorch: tcprof names the steps, their phases and the modules by itself.
+It opens no range and imports only PyTorch: tcprof names the steps, their phases and the modules by itself.
 """
 
 import argparse

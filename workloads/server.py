@@ -1,7 +1,7 @@
 """Serve texts from a small Llama over HTTP, in batches, and let a request say when to record.
 
-A server is recorded for seconds of its life: POST /start_profile and /stop_profile begin and end a capture, between two
-batches. No range is opened; tcprof names prefill and decoding by itself.
+Record a server for a few seconds: POST /start_profile and /stop_profile begin and end a capture, between two
+batches. It opens no range; tcprof names prefill and decoding by itself.
 """
 
 import argparse

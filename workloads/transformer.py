@@ -1,6 +1,6 @@
 """Train a GPT-like stack of transformer blocks in bfloat16: eager, compiled, or replayed as a CUDA graph.
 
-The text is made by a rule with some chance in it, so that the best loss is known and a wrong run shows.
+The text follows a rule with some randomness, so the best loss is known and a wrong run is obvious.
 """
 
 import argparse

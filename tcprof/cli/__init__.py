@@ -112,7 +112,9 @@ def _run() -> int:
         import_module(f"{__name__}.{name}")  # which adds its commands
     panels = {name: group for group, names in GROUPS.items() for name in names}
     for command in app.registered_commands:
-        command.rich_help_panel = panels.get(str(command.name or getattr(command.callback, "__name__", "")))
+        command.name = command.name or getattr(command.callback, "__name__", "")
+        command.rich_help_panel = panels.get(command.name)
+    app.registered_commands.sort(key=lambda command: list(panels).index(str(command.name)))
     with raise_on_signal():
         status = app(args, standalone_mode=False)
     return status if isinstance(status, int) else 0

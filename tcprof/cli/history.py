@@ -47,10 +47,10 @@ FACTS = (
     option("commit", str, "", "The commit; by default git's HEAD.", metavar="HASH")
     | option(*("commit_time", str, "", "When it was committed, in ISO 8601; by default as git says."), metavar="TIME")
     | option("branch", str, "", "The branch; by default git's.", metavar="NAME")
-    | option("label", str, "", "A name of your own.", metavar="TEXT")
+    | option("label", str, "", "A label of your choice.", metavar="TEXT")
     | option("program", str, "", "The program; by default as recorded.", metavar="NAME")
     | option(
-        *("config", list[str] | None, None, "What the program was given; other values start another series."),
+        *("config", list[str] | None, None, "The program's settings; other values start another series."),
         metavar="KEY=VALUE",
     )
     | option("power_limit", float | None, None, "The GPUs' power limit; it splits series.", metavar="WATTS", min=1)
@@ -157,7 +157,7 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
     option("metric", list[str] | None, None, "Only this figure, such as step_ns.", metavar="NAME"),
     option(
         *("branch", str | None, None),
-        "The branch; by default the one that is checked out, else main or master, else that of most runs.",
+        "The branch; by default the one that is checked out, else main or master, else the one with the most runs.",
         metavar="NAME",
     ),
     option("program", str | None, None, "The program; by default that of the newest run.", metavar="NAME"),

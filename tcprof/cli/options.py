@@ -30,7 +30,7 @@ _COLUMN_NOUNS = {"path": "range", "name": "kernel", "module": "module"}  # what 
 _LISTED, _LONGEST = 8, 60  # names, and characters of each
 LIST_FORMATS = formats_for()
 TABLE_FORMATS = formats_for("rows")
-_FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
+_FORMAT_HELP = "Output format; by default from the suffix of -o, otherwise text."
 _READING = ("window", "warm_up", "peak_tflops", "no_cache")
 
 
@@ -42,7 +42,7 @@ def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **se
 
 COLOR = option(
     *("color", Literal["auto", "always", "never"], "auto"),
-    "Colours in the terminal; auto: where it shows them, and NO_COLOR is not set.",
+    "Terminal colours; auto uses them where the terminal can, unless NO_COLOR is set.",
     callback=choose_color,
 )
 
@@ -196,7 +196,7 @@ class Asked(SimpleNamespace):
         ends = {suffix: form for form in formats for suffix in load_format(form).SUFFIXES}
         if name is None and output.suffix not in ends:
             raise UsageError(
-                f"-o {output} has the suffix of no format that this command writes",
+                f"-o {output} has a suffix that is no format of this command",
                 f"End it in {', '.join([*ends, *[PAGE_SUFFIX] * has_page])}, or add --format {'|'.join(formats)}.",
             )
         return name or ends[output.suffix], output, None

@@ -104,7 +104,7 @@ AnnotateOption = Annotated[
     ),
 ]
 StepsOption = Annotated[
-    int, typer.Option("--steps", min=1, help="Number of steps to record, or for 3 seconds if that is more.")
+    int, typer.Option("--steps", min=1, help="Number of steps to record; as many as take 3 seconds if that is more.")
 ]
 WholeOption = Annotated[bool, typer.Option("--whole", help="Record the whole program, not some of its steps.")]
 StopOption = Annotated[bool, typer.Option("--stop", help="End the program when its steps are recorded.")]

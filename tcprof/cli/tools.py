@@ -40,8 +40,8 @@ def doctor(asked: Asked) -> None:
 def chips(asked: Asked) -> None:
     """List the GPU boards that tcprof knows, with their peaks.
 
-    SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). What no source
-    states, or sources state differently, is unknown (–).
+    SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). Peaks that no
+    source states, or on which sources differ, are unknown (–).
     """
     from tcprof.views.commands import view_boards
 
@@ -69,8 +69,9 @@ def cache(
 ) -> None:
     """Show where cached analyses are and how much space they take, or remove them.
 
-    tcprof keeps the analysis of each recording that it reads, so that the next command on it is fast; the oldest go
-    beyond 2 GiB. TCPROF_CACHE=FOLDER chooses the folder, and TCPROF_CACHE=0 turns the cache off.
+    tcprof keeps the analysis of each recording that it reads, so that the next command on it is fast; beyond 2 GiB,
+    it removes what was not used for longest. TCPROF_CACHE=FOLDER chooses the folder, and TCPROF_CACHE=0 turns the
+    cache off.
     """
     from tcprof.saved.cache import MOST_BYTES, user_cache
     from tcprof.saved.contents import find_folder

@@ -58,7 +58,7 @@ def show(asked: Asked) -> None:
 def advise(asked: Asked) -> None:
     """Say what to do first, and how much time it saves.
 
-    Each finding comes with its likely saving per step, the least and the most, and code to paste; --notes adds the
+    Each finding comes with its likely, least and largest saving per step, and code to paste; --notes adds the
     evidence. Findings that save under 1 % of a step are only named, at the end.
     """
     from tcprof.views.recording.advice import view_advice
@@ -153,15 +153,15 @@ def modules(
     asked: Asked,
     sort: Annotated[
         Order,
-        typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time lost to the peak."),
+        typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time above ideal."),
     ] = Order.CALLS,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show similar layers as one row.")] = True,
 ) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
     A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
-    Tensor Active is the mean over these kernels' own time, from the fit. Lost time is the kernel time less what the
-    FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
+    Tensor Active is the mean over these kernels' own time, from the fit. Time above ideal is the kernel time less
+    what the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """
     from tcprof.views.recording.modules import NONE, view_modules
 
@@ -194,7 +194,7 @@ def timeline(
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
     FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle.
-    --notes adds the ledger, which lists what could not be attributed.
+    --notes adds the time accounting, which lists what could not be attributed.
     """
     from tcprof.views.recording.time import view_timeline
 

@@ -34,8 +34,8 @@ from tcprof.frames import plain_texts
 from tcprof.untrusted import one_line
 
 MEASURED, ASSUMED = "measured", "assumed"
-_ANYWAY = "--allow-mismatch compares them all the same."
-_ANYWAY_IN_PYTHON = "allow_mismatch=True compares them all the same."
+_ANYWAY = "--allow-mismatch compares them anyway."
+_ANYWAY_IN_PYTHON = "allow_mismatch=True compares them anyway."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -129,7 +129,7 @@ def refuse_shared(sides: Sequence[Side]) -> None:
     for one, other in combinations(sides, 2):
         if shared := shared_recordings(one, other):
             files = " and ".join(dict.fromkeys(one_line(file) for file in shared[0]))
-            raise UsageError(f"two sides have the same recording: {files}", "Give each side recordings of its own.")
+            raise UsageError(f"two sides have the same recording: {files}", "Give each side its own recordings.")
 
 
 def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:

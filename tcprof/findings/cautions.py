@@ -231,7 +231,7 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         if cause.share_pct >= _NOTABLE_PCT and not cause.remedy
     ]
     if outside:
-        sentence = f"Of the GPU's activity time, {' and '.join(outside)} is in figures of the whole capture only"
+        sentence = f"Of the GPU's activity time, {' and '.join(outside)} counts only in figures of the whole capture"
         findings.append(Finding("outside-steps", Severity.REMARK, sentence=sentence))
     kernels = analysis.activities["name"].cat.categories
     is_pytorch = any(parse_name(str(name)).of_pytorch for name in kernels)  # its backward pass has a thread of its own

@@ -67,7 +67,7 @@ _LOST_EVENTS = {
     "incomplete events dropped": re.compile(r"incomplete CUPTI events dropped: (\d{1,15})"),
     "incomplete events": re.compile(r"(\d{1,15}) CUPTI events were detected incomplete"),
     "events without a time": re.compile(r"(\d{1,15}) GPU events were discarded as their timestamps"),
-    "times without memory for a buffer": re.compile(r"Couldn't allocate CUPTI buffers (\d{1,15}) times"),
+    "failed buffer allocations": re.compile(r"Couldn't allocate CUPTI buffers (\d{1,15}) times"),
 }
 _AT_THE_END = ("incomplete events dropped", "incomplete events")  # of kernels that ran when the recording ended
 _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")

@@ -289,8 +289,8 @@ def say_utilization(analysis: Analysis, gpu: int) -> str:
     if not names.map(lambda name: parse_name(name).of_pytorch).any() or not analysis.recording.remedies.shapes:
         return ""
     if has_useful(analysis):
-        return "MFU unknown: for why, see --notes"
-    return f"MFU unknown: it needs the sizes of operands; record with {analysis.recording.remedies.shapes}"
+        return "MFU unknown: see --notes"
+    return f"MFU unknown: needs operand sizes; record with {analysis.recording.remedies.shapes}"
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:

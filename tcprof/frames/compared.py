@@ -122,8 +122,8 @@ KERNEL_CHANGES = Schema(
             "Tensor Active while they ran in the new recording, from the fit; unknown for removed ones.",
             title="Tensor Active, new",
         ),
-        Bool("base_tensor_kernel", "Whether the baseline's is a tensor kernel, see *kernels*; no for new ones."),
-        Bool("new_tensor_kernel", "Whether the new recording's is one; no for removed ones."),
+        Bool("base_tensor_kernel", "Whether the baseline's kernel is a tensor kernel, see *kernels*; no for new ones."),
+        Bool("new_tensor_kernel", "Whether the new recording's kernel is one; no for removed ones."),
         Text(
             "base_precision",
             "Precision of the inputs, from the name; empty if the name does not say.",

@@ -64,7 +64,7 @@ MODULES = Schema(
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock.",
-            title="Of peak",
+            title="Share of peak",
             missing=UNCOVERED.name,
         ),
         Float("hfu_pct", f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", missing=UNCOVERED.name),

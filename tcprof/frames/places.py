@@ -193,7 +193,7 @@ RANGES = Schema(
         Float(
             "tensor_peak_pct",
             f"Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock. {_NOT_HOST}",
-            title="Of peak",
+            title="Share of peak",
             missing=UNCOVERED.name,
         ),
         *_UTILIZATION,

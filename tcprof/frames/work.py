@@ -108,7 +108,7 @@ KERNELS = Schema(
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
-            title="Of peak",
+            title="Share of peak",
         ),
         Float(
             "lost_ns",

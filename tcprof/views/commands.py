@@ -28,7 +28,7 @@ _DETAILS = ("gpu_names", "chips", "bf16_tflops", "fp16_in_fp16_tflops", "fp8_in_
 _OF_BOARDS = (
     "Dense peaks as NVIDIA states them, at the boost clock and with FP32 accumulation; – where no source states them "
     "or "
-    "sources differ. --wide, JSON and CSV have all columns: BF16, sums in FP16, names and sources.",
+    "sources differ. --wide, JSON and CSV have all columns: BF16, FP16 accumulation, names and sources.",
     "A GPU has a board's peaks if its whole name, its number of SMs and its clock match. For others, --peak-tflops "
     "sets a peak; docs/chips.md shows how to add a board.",
 )
@@ -42,7 +42,9 @@ def is_ready(checks: "Sequence[MachineCheck]") -> bool:
 def view_checks(checks: "Sequence[MachineCheck]") -> Document:
     """Show the checks of a machine, and whether it can record."""
     failed = [check.name for check in checks if check.status == "fail"]
-    verdict = f"Not ready to record: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"
+    verdict = (
+        f"Not ready to record. Failed: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"
+    )
     data = {"ready": is_ready(checks), "checks": [vars(check) for check in checks]}
     return Document("doctor", (Checklist(tuple(checks)), Notes((verdict,))), data=data)
 
@@ -140,7 +142,7 @@ def describe_redaction(redaction: "Redaction") -> list[str]:
     The lines hold text of the recording in printable form.
     """
     searched = (
-        f"The copy was searched for {redaction.searched:,} texts of these, for paths in home folders, e-mail addresses "
+        f"tcprof searched the copy for {redaction.searched:,} such texts, paths in home folders, e-mail addresses "
         "and IPv4 addresses."
     )
     suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]

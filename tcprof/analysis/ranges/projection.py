@@ -21,7 +21,7 @@ from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
-AMBIGUOUS = "several threads had a range open and none had launched before"
+AMBIGUOUS = "several threads had ranges open, and none had launched work before"
 BEFORE_STEPS, AFTER_STEPS = "before the first step", "after the last step"  # of what is in no range
 _REMEDIES = {
     BEFORE_STEPS: "",

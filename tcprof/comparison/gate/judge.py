@@ -204,7 +204,7 @@ def _select_path(condition: Condition, rows: pd.DataFrame, step_path: str) -> pd
     if len(matches) > 1:
         more = f" and {len(matches) - _MOST_NAMED} more" if len(matches) > _MOST_NAMED else ""
         what = f"{len(matches)} ranges are called {name[:_LONGEST_NAME]!r}: {', '.join(_quoted(matches))}{more}"
-        raise wrong_condition(condition.text, at, what, "Write more of the path.")
+        raise wrong_condition(condition.text, at, what, "Give more of the path.")
     selected = rows[rows["path"] == matches[0]]
     default = selected[selected["domain"] == ""]
     return selected if default.empty else default

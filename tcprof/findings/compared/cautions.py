@@ -38,7 +38,7 @@ def find_shared(comparison: Comparison) -> list[Finding]:
         return []
     sentence = f"Both sides have the same recording: {_list_groups(shared)}"
     consequence = "A recording shows no change against itself."
-    remedy = "Give each side recordings of its own."
+    remedy = "Give each side its own recordings."
     return [_caution("same-recording", sentence=sentence, consequence=consequence, remedy=remedy)]
 
 
@@ -94,7 +94,7 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
         base, new = map(units.format_hz, clocks)
         changed = units.format_pct(abs(change))
         sentence = f"GPU clocks under load differ by {changed} ({base} → {new}); kernel times are affected"
-        remedy = "A higher power draw of one side may be the cause. Lock them (nvidia-smi --lock-gpu-clocks) to tell."
+        remedy = "One side may draw more power. Lock the clocks (nvidia-smi --lock-gpu-clocks) to find out."
         yield _caution("different-clocks", sentence=sentence, remedy=remedy)
 
 

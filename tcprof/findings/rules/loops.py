@@ -155,7 +155,7 @@ _MARKED = {
         "",
         (
             "Avoid boolean masks",
-            "Each index by a boolean mask counts its elements on the GPU, and the CPU waits for the count",
+            "Indexing by a boolean mask counts elements on the GPU, and the CPU waits for the count",
             "Work of a known size needs no wait: multiply by the mask, or sort and batch.",
         ),
         ("no boolean masks", _UNMASKED),
@@ -206,7 +206,7 @@ def loop_in_module(step: Step, earlier: Collection[str]) -> list[Advice]:
     text = (
         "Compute all tokens at once",
         "A loop in Python runs the same few kernels again and again in one module",
-        "One call on all tokens, or samples, launches them once, unless each turn needs the one before it.",
+        "One call on all tokens, or samples, launches them once, unless each pass of the loop needs the one before.",
     )
     return _advise(step, "loop-in-module", text, rows, ("one call for all", _TOGETHER))
 

@@ -144,7 +144,7 @@ def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice
 def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
     gain = replace(step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows)), of=PER_SAMPLE)
     text = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
-    meaning = "Sizes whose blocks fill all waves take less time for each sample."
+    meaning = "Sizes whose blocks fill all waves take less time per sample."
     return _advise(step, "last-wave", text, meaning, rows, Option("other sizes", _SIZES, gain))
 
 

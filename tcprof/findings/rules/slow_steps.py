@@ -12,8 +12,8 @@ _CERTAIN = 0.5  # of the excess: so much the cause is known to fill, see ``tcpro
 _FEW_SIZES = "pad inputs to a few sizes, so that each is prepared once"
 _REMEDIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     ALLOCATES: (
-        "Keep the memory that is allocated",
-        "let the allocator extend its segments",
+        "Keep allocated memory",
+        "use expandable segments",
         ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py", "# or run the largest batch first"),
     ),
     LOADS: (
@@ -22,8 +22,8 @@ _REMEDIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("CUDA_MODULE_LOADING=EAGER python train.py", "# torch.compile: pad inputs to a few sizes, or dynamic=True"),
     ),
     TRIES: (
-        "Try kernels for fewer sizes",
-        f"{_FEW_SIZES}, or do without trials",
+        "Autotune for fewer sizes",
+        f"{_FEW_SIZES}, or turn autotuning off",
         ("torch.backends.cudnn.benchmark = False",),
     ),
     COMPILES: ("Compile for fewer shapes", _FEW_SIZES, ("x = jnp.pad(x, ...)  # to the next of a few lengths",)),
@@ -46,7 +46,7 @@ def slow_steps(step: Step) -> list[Advice]:
             continue
         gain = Gain(_CERTAIN * share, share, share, whole_ns / len(steps), of="all steps, slow ones included")
         count = f"{units.format_count(len(rows))} of {units.format_things(len(steps), 'step')}"
-        why = "they try kernels for a new size" if cause == TRIES else f"the GPU waits while the program {cause}"
+        why = "they autotune kernels for a new size" if cause == TRIES else f"the GPU waits while the program {cause}"
         texts = (
             action,
             f"{count} take {units.format_ns(excess_ns)} more than the others: {why}",

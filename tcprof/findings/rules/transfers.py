@@ -44,7 +44,7 @@ def exposed_copies(step: Step) -> list[Advice]:
     text = (
         "Overlap copies",
         f"Copies to the GPU with nothing else running take {step.format_share(time)}",
-        "They come from pinned memory: on a stream of their own they can run beside kernels.",
+        "They come from pinned memory: on a separate stream they can overlap with kernels.",
     )
     gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["copies"], time))
     return [_advise_copies(step, "exposed-copies", text, copies, Option("copies beside kernels", _BESIDE, gain))]
@@ -92,7 +92,7 @@ def _advise_copies(step: Step, name: str, text: tuple[str, str, str], copies: pd
     count = units.format_things(len(copies) / step.count, "copy", "copies")
     evidence, options = [f"{count} in a step, {units.format_ns(time)}", *note_inferred_pinning(step)], [option]
     if 2 * time > step.length_ns:
-        evidence.append("they take longer than everything else, so most of them have no work to run beside")
+        evidence.append("they take longer than everything else, so most of them have no work to overlap with")
         options.append(Option("send less", _LESS))
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     return make_advice(step, name, text, options, about, evidence, raise_confidence="")
@@ -145,7 +145,7 @@ def exposed_communication(step: Step) -> list[Advice]:
     text = (
         "Overlap communication",
         f"Communication with nothing else running takes {step.format_share(time)}",
-        "Beside computation it costs little.",
+        "Overlapped with computation, it costs little.",
     )
     is_sent = 2 * time_of(find_sent(step)) > step.communication_ns
     gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["communication"], time))

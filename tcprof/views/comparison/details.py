@@ -33,8 +33,8 @@ _QUANTITIES = (
 _PARTS = (
     "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
     "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is how much of them is under "
-    "kernels, mix which kernels have that time, intensity the Tensor Active of matched kernels. Click a part of the "
-    "time to show only its kernels in their table."
+    "kernels, kernel mix which kernels run, activity per kernel the Tensor Active of matched kernels. Click a part of "
+    "the time to show only its kernels in their table."
 )
 _NO_STEPS: Mapping[int, Section] = MappingProxyType({})
 

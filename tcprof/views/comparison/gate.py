@@ -63,7 +63,7 @@ def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
             for judgement in judgements
         ),
         state=gate.verdict,
-        outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
+        outcome=f"{_ENDED[gate.verdict]}: {counted} ({units.format_things(len(judgements), 'condition')}).",
         advice=(f"{_MORE_RECORDINGS}{f': {_BY_TCPROF}' * (recorder == 'nsys')}",) if helps else (),
         doubt=f"Gate inconclusive: {doubt}." if doubt else "",
         is_strict=gate.strict,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
+from tcprof.comparison.waterfall import INTENSITY, MIX, TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.verdict import name_mean, side_names
 from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, WORSE_COLOR, side_color
 from tcprof.views.figures import AXIS, PlotlyFigure, base_layout, label, unit_ticks
@@ -59,9 +59,11 @@ def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
     if row["part"] == TOTAL:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])
-    return f"{row['part']}: {BECAME.join(classes)}" if classes else str(row["part"])
+    name = _NAMES.get(row["part"], str(row["part"]))
+    return f"{name}: {BECAME.join(classes)}" if classes else name
 
 
+_NAMES = {MIX: "kernel mix", INTENSITY: "activity per kernel"}
 _SMALLEST = 0.004  # parts below this share of the larger total are one
 _WRAP = 44  # characters of a label in a line, which fit a narrow screen
 _LINE, _BAR, _GAP, _BOTTOM = 17, 13, 9, 28  # pixels
