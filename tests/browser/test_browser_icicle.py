@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from explorer import ROWS, group
 from report_inputs import HOSTILE, Pages, write_page
 
 import tcprof
+from tcprof.views.figures.traces import CLASS_COLORS
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_eager.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
@@ -50,19 +50,20 @@ def test_a_click_zooms_and_selects_and_one_above_goes_back(visit, pages):
     assert opened.messages == []
 
 
-def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
+def test_kernels_have_their_classes_colours_idle_time_is_a_gap_and_a_search_marks_hits(visit, pages):
     opened = visit(pages / "recorded.html")
-    places = opened.locator("#icicle-0 .places")
-    assert places.is_hidden()
-    opened.locator(f"{BARS}.bar-kernel").first.click()
-    places.wait_for(state="visible")
-    group(opened, "kernel")
-    assert opened.locator(f"{ROWS}[aria-current]").count() == 1
-    names = places.locator("button").evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
-    assert "step (mean of 10)" in names[2:]
-    assert names[0] in places.locator("h4").text_content()
-    opened.locator(ROWS).nth(1).click()
-    assert places.locator("h4").text_content() != f"Where {names[0]} is launched from"
+    color = "bar => getComputedStyle(bar).backgroundColor"
+    kernels = {opened.locator(f"{BARS}.bar-kernel").nth(place).evaluate(color) for place in range(8)}
+    named = {name: each for name, each in CLASS_COLORS.items() if each.startswith("#")}
+    allowed = {f"rgb({', '.join(str(int(each[i : i + 2], 16)) for i in (1, 3, 5))})" for each in named.values()}
+    assert kernels <= allowed
+    opened.locator("#find").fill("backward")
+    hits = opened.locator(f"{BARS}.hit")
+    assert 0 < hits.count() < opened.locator(BARS).count()
+    assert "backward" in hits.first.get_attribute("title").lower()
+    opened.locator("#find").press("Escape")
+    opened.locator(f"{BARS}.bar-idle").first.click()
+    assert opened.evaluate("location.hash").startswith("#gap=")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])

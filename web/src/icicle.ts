@@ -3,9 +3,9 @@ import type { Painted } from "./colors";
 import { describeChange, edgeOf, markTwins, selectRow, showChanges, type Compared } from "./comparison/changes";
 import { element as make, find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
-import { chainOf, KINDS, layOut, rankBars, turnAround, type Bar, type Bars, type Order, type Side, type Tree } from "./icicle_tree";
-import { onSelection, select } from "./selection";
-import { nameOfSame, parseSelection, toFragment } from "./selection_fragment";
+import { chainOf, KINDS, layOut, rankBars, type Bar, type Bars, type Order, type Side, type Tree } from "./icicle_tree";
+import { select } from "./selection";
+import { parseSelection } from "./selection_fragment";
 
 interface Data {
   unit: string;
@@ -14,6 +14,7 @@ interface Data {
   trees: (Bars & { sides: Side[] })[];
 }
 
+const BETWEEN = "between steps"; // of tcprof/analysis/mean_step.py
 const ROW = 26; // pixels
 const NARROWEST = 3; // pixels of a bar that is drawn
 const LEAST_LABEL = 28; // pixels of a bar that has a name
@@ -30,7 +31,7 @@ function startIcicle(element: HTMLElement): void {
   const tree = () => data.trees[Number(treeOf?.value ?? 0)];
   const compared = boxes.length > 1 ? { ...data, ...tree() } as unknown as Compared : null;
   let focus = 0;
-  let kernel = "";
+  let words = "";
 
   function show(): void {
     const { sides, ...bars } = tree();
@@ -43,49 +44,33 @@ function startIcicle(element: HTMLElement): void {
       if (!box.hidden) drawBars(box, { ...bars, ...sides[side], start }, data, focus, compared);
     });
     if (compared) showChanges(element, compared, focus);
-    else showPlaces({ ...bars, ...sides[0] });
+    showHits();
   }
-  /** All places that the kernel which is selected is launched from. */
-  function showPlaces(shown: Tree): void {
-    const turned = kernel ? turnAround(shown, kernel, normal) : null;
-    const places = find(".places", element);
-    places.hidden = !turned;
-    if (!turned) return;
-    find("h4", places).textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
-    drawBars(find(".bars", places), { ...turned, start: turned.time.map((time) => -time) }, data, 0);
+  /** Let all but what the search looks for recede. */
+  function showHits(): void {
+    const wanted = words.split(/\s+/).filter(Boolean);
+    for (const box of boxes) {
+      box.classList.toggle("searched", wanted.length > 0);
+      for (const bar of findAll("button", box)) bar.classList.toggle("hit", wanted.every((word) => bar.title.toLowerCase().includes(word)));
+    }
   }
   element.addEventListener("click", ({ target }) => {
     const bar = target instanceof Element ? target.closest<HTMLElement>("[data-node]") : null;
     if (!bar) return;
+    if (bar.classList.contains("bar-idle") && !compared) return; // which selects its longest gap
     const selection = parseSelection(bar.dataset.link ?? "");
-    if (!bar.closest(".places")) {
-      focus = Number(bar.dataset.node);
-      if (selection?.kind === "kernel") kernel = toFragment({ selection });
-      show();
-    }
+    focus = Number(bar.dataset.node);
+    show();
     if (compared) selectRow(element, compared, focus);
     else if (selection) select(selection, { from: "figure" });
   });
   if (compared) markTwins(element);
-  else {
-    onSelection(({ selection }) => {
-      const same = selection?.kind === "kernel" ? nameOfSame(selection) : "";
-      if (same && !kernel) return; // what is below would move away from under whoever chose it there
-      kernel = same;
-      show();
-    });
-  }
+  document.addEventListener("tcprof:hits", ({ detail }) => { words = detail; showHits(); });
   for (const box of findAll(".bars", element)) box.addEventListener("keydown", (event) => moveFocus(box, event));
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
   new ResizeObserver(show).observe(compared ? element : boxes[0]);
   find(".undrawn", element).remove();
-}
-
-/** Links of Python and of this script escape other letters. */
-function normal(link: string): string {
-  const selection = parseSelection(link);
-  return selection ? toFragment({ selection }) : link;
 }
 
 /** Draw a tree's bars in a box, with one of them at its full width. */
@@ -119,6 +104,7 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
   Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
   if (kind === "range" || kind === "module") bar.style.setProperty("--lost", active === null ? "0%" : `${100 - active}%`);
   else if (kind !== "idle" && painted) Object.assign(bar.style, { background: painted.color, color: painted.text });
+  if (kind === "idle" && tree.texts[tree.name[node]] === BETWEEN) bar.dataset.between = "true";
   return bar;
 }
 

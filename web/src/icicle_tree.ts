@@ -69,30 +69,3 @@ export function layOut(tree: Tree, focus: number, rank: readonly number[], narro
   add(bars[bars.length - 1]);
   return bars;
 }
-
-/** A kernel by its link, and below it from where it is launched, inside out; null where the tree has no such kernel. */
-export function turnAround(tree: Tree, link: string, normal = (text: string) => text): Tree | null {
-  const turned: Tree = { kind: [], parent: [], time: [], launches: [], start: [], active: [], name: [], link: [], texts: tree.texts };
-  const known = new Map<string, number>();
-  const isWanted = (node: number) => KINDS[tree.kind[node]] === "kernel" && normal(tree.texts[tree.link[node]]) === link;
-  tree.parent.forEach((_, leaf) => {
-    if (!isWanted(leaf)) return;
-    let place = -1;
-    for (const node of chainOf(tree, leaf).reverse().filter((each) => KINDS[tree.kind[each]] !== "class")) {
-      const key = `${place} ${tree.name[node]}`;
-      const next = known.get(key) ?? turned.kind.length;
-      if (!known.has(key)) {
-        known.set(key, next);
-        for (const column of ["kind", "name", "link"] as const) turned[column].push(tree[column][node]);
-        for (const column of ["time", "launches"] as const) turned[column].push(0);
-        turned.active.push(tree.active[leaf]);
-        turned.start.push(tree.start[leaf]);
-        turned.parent.push(place);
-      }
-      place = next;
-      turned.time[place] += tree.time[leaf];
-      turned.launches[place] += tree.launches[leaf];
-    }
-  });
-  return turned.kind.length ? turned : null;
-}

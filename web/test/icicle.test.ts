@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chainOf, largestDifferences, layOut, rankBars, turnAround, type Tree } from "../src/icicle_tree";
+import { chainOf, largestDifferences, layOut, rankBars, type Tree } from "../src/icicle_tree";
 
 /* step: forward (tensor: gemm) and backward (tensor: gemm, memory: copy), then idle. */
 const tree: Tree = {
@@ -28,15 +28,6 @@ test("what is zoomed in has all the width, below what it lies in; narrow bars ar
   assert.deepEqual(named(bars), ["step", "backward", "Tensor", "gemm"]);
   assert.deepEqual(bars.map(({ row, width }) => [row, width]), [[0, 1], [1, 1], [2, 0.8], [3, 0.8]]);
   assert.deepEqual(chainOf(tree, 6), [0, 4, 5, 6]);
-});
-
-test("a kernel is turned around: below it lies where it is launched from, inside out", () => {
-  const turned = turnAround(tree, "kernel=gemm")!;
-  assert.deepEqual(turned.name.map((name) => turned.texts[name]), ["gemm", "forward", "step", "backward", "step"]);
-  assert.deepEqual(turned.time, [60, 20, 20, 40, 40]);
-  assert.deepEqual(turned.launches, [4, 2, 2, 2, 2]);
-  assert.deepEqual(turned.parent, [-1, 0, 1, 0, 3]);
-  assert.equal(turnAround(tree, "kernel=none"), null);
 });
 
 test("both icicles have one order: of the first begin, of the longest on either side, or of the largest difference", () => {

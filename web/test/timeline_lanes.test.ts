@@ -12,7 +12,7 @@ const NAMES = {
   paths: { names: ["step", "step / <b>"], cuts: [["step"], ["<b>"]] },
   works: { names: ["gemm", "add"], cuts: [["gemm"], ["add"]], geometry: ["8x1x1 32x1x1", ""], class: [0, 1] },
 } as unknown as Header;
-const LOOKS = { ranges: ["even", "odd"].map((color) => ({ color, text: "ink" })), calls: [{ color: "call", text: "ink" }], active: "green" };
+const LOOKS = { ranges: ["even", "odd"].map((color) => ({ color, text: "ink" })), calls: [{ color: "call", text: "ink" }], lost: "pink" };
 
 type Bar = [start: number, end: number, row: number, id: number, merged?: number];
 function bars(rows: Bar[], percents: Record<string, number[]>): RangeBars {
@@ -40,11 +40,11 @@ function painted(filled: FilledLane, color: string, height = 0.88): number {
   return sum;
 }
 
-test("a range's Tensor Active is a bar in its bar; unknown has none", () => {
+test("what of a range is lost is a line in its bar; where that is unknown there is none", () => {
   const host = ranges([[0, 30, 0, 0], [30, 60, 0, 1], [60, 90, 0, 0]], [20, 100, NaN]);
   const filled = fillRanges(NAMES, host, view(0, 100));
   assert.ok(Math.abs(painted(filled, "even") - 60) < 2 && Math.abs(painted(filled, "odd") - 30) < 1.1);
-  assert.ok(Math.abs(painted(filled, "green", 0.2) - 36) < 1.1, "20 % of 30 and 100 % of 30");
+  assert.ok(Math.abs(painted(filled, "pink", 0.16) - 24) < 1.1, "80 % of 30 and nothing of 30");
   assert.match(labels(filled).find((text) => text.startsWith("step / <b>")) ?? "", /Tensor Active 100\.0 %, 2 kernels/);
 });
 

@@ -74,24 +74,6 @@ def shown_gpus(analysis: Analysis) -> list[int]:
 
 UNKNOWN_COLOR = "#A7AEB8"
 BAR_TEXT = "#000000"  # on what white is not read on: between them there is no colour on which neither is
-# What Tensor Active leaves of the time has the colour that is seen first, on light pages and on dark ones: all is lost
-# at 0 %, nothing at 100 %.
-LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#EC4F85", "#262D37")}
-
-
-def scale_colors(percent: Floats, theme: str = "light") -> list[str]:
-    """Choose colours of the scale by Tensor Active; plotly would guess whether text is to be dark or light."""
-    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in LOSS_SCALES[theme]])
-    place = np.clip(np.nan_to_num(percent) / 100, 0, 1)
-    mixed = np.column_stack([np.interp(place, (0, 1), channel) for channel in channels.T]).round().astype(int)
-    texts = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed.tolist()]
-    return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(percent), strict=True)]
-
-
-def paint_scale(steps: int) -> dict[str, list[dict[str, str]]]:
-    """List the colours of the scale for each theme, lowest Tensor Active first, then unknown; with those of text."""
-    percent = np.append(100 * (np.arange(steps) + 0.5) / steps, np.nan)
-    return {theme: [painted(color) for color in scale_colors(percent, theme)] for theme in LOSS_SCALES}
 
 
 def painted(color: str) -> dict[str, str]:

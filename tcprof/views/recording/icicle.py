@@ -31,7 +31,7 @@ EXPLAINED = (
     "ranges, then classes of time, then kernels, in the colours of their class. The line below a range is the share "
     "of its time that is lost: what Tensor Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. "
     "Where several kernels run at once, one of them gets the time, as in the table of ranges. Click a bar to zoom in "
-    "and select it, or a bar above to zoom out. For a kernel, all ranges that launch it are marked."
+    "and select it, or a bar above to zoom out."
 )
 Key = TypeVar("Key", bound=Hashable)
 Chains = list[tuple["Block", ...]]  # for each part of a mean step the blocks that it lies in, the outermost first

@@ -133,7 +133,7 @@ export class Drawing {
     const key = [kind, low, high, pixel].join();
     const known = this.hits ? undefined : this.#kept.get(key);
     if (known) return known;
-    const view = { low, high, pixel, narrow: NARROW * pixel, looks: this.#looks ??= readLooks(this.#header), hits: this.hits };
+    const view = { low, high, pixel, narrow: NARROW * pixel, looks: this.#looks ??= readLooks(), hits: this.hits };
     const filled = kind === "work" ? fillWork(this.#header, lanes.work, lanes.streams, view)
       : kind === "calls" ? fillCalls(this.#header, lanes.calls, lanes.callNames, view)
       : kind === "inner" ? fillInner(this.#header, lanes.host, view)
@@ -247,9 +247,9 @@ function readInks(): Inks {
   return { ink, soft, line, page, card, focus };
 }
 
-function readLooks(header: Header): Looks {
+function readLooks(): Looks {
   const text = readColor("--ink");
   const paint = (name: string): Painted => ({ color: readColor(name), text });
   const waiting: Painted = { color: readColor("--warn-line"), text: isDark() ? "#000000" : "#ffffff" };
-  return { ranges: ["--range-1", "--range-2"].map(paint), calls: [paint("--call"), waiting], active: header.classes[0].color };
+  return { ranges: ["--range-1", "--range-2"].map(paint), calls: [paint("--call"), waiting], lost: readColor("--loss") };
 }

@@ -7,13 +7,13 @@ import type { Header } from "./header";
 
 const GAP = 0.06; // above and below a bar, in rows
 const READABLE = 28; // pixels of a range that is worth to be seen as the innermost one
-const ACTIVE = 0.2; // of a range's bar, which tells its Tensor Active
+const LOST = 0.16; // of a range's bar: a line as long as the share that is lost
 
-/** How bars look that have no colour in the data: ranges and calls by turns, Tensor Active, and idle time. */
+/** How bars look that have no colour in the data: ranges by turns, calls, and what of ranges is lost. */
 export interface Looks {
   ranges: readonly Painted[];
   calls: readonly Painted[];
-  active: string;
+  lost: string;
 }
 
 /** A window, with the seconds of one pixel, and which bars of work are not looked for: these recede. */
@@ -113,19 +113,19 @@ class Bins {
   }
 }
 
-/** How ranges are drawn: what Tensor Active they have is a bar in theirs. */
+/** How ranges are drawn: what Tensor Active leaves of 100 % is a line in their bars, as in the icicle. */
 function rangePainter(header: Header, bars: RangeBars, view: View) {
   const filling = new Filling(header, bars, view);
-  const { ranges, active: green } = view.looks;
+  const { ranges, lost } = view.looks;
   const active = bars.percents.tensor_active_mean_pct;
   const say = (bar: number) => filling.describe(bar, header.paths.names[bars.id[bar]],
     `Tensor Active ${formatPercent(active[bar])}, ${bars.kernels[bar]} kernels`);
-  const addActive = (percent: number, row: number, left: number, right: number) => {
-    if (percent > 0) filling.paint(green, left, left + (right - left) * percent / 100, row + 1 - GAP - ACTIVE, row + 1 - GAP);
+  const addLost = (percent: number, row: number, left: number, right: number) => {
+    if (percent < 100) filling.paint(lost, left, left + (right - left) * (1 - percent / 100), row + 1 - GAP - LOST, row + 1 - GAP);
   };
   const addWide = (bar: number, row: number, piece?: { start: number; end: number }) =>
-    addActive(active[bar], row, ...filling.addWide(bar, row, ranges[bars.id[bar] % ranges.length], header.paths.cuts[bars.id[bar]], say, piece));
-  return { filling, active, say, addActive, addWide };
+    addLost(active[bar], row, ...filling.addWide(bar, row, ranges[bars.id[bar] % ranges.length], header.paths.cuts[bars.id[bar]], say, piece));
+  return { filling, active, say, addLost, addWide };
 }
 
 /** The innermost range at each time, of those that are wide enough to be read. */
@@ -142,7 +142,7 @@ export function fillInner(header: Header, bars: RangeBars, view: View): FilledLa
 
 /** Ranges in the rows of their depths; short ones are drawn together. */
 export function fillRanges(header: Header, bars: RangeBars, view: View): FilledLane {
-  const { filling, active, say, addActive, addWide } = rangePainter(header, bars, view);
+  const { filling, active, say, addLost, addWide } = rangePainter(header, bars, view);
   for (const [row, members] of bars.rows) {
     const bins = new Bins(view);
     const [time, sum] = [new Float64Array(bins.size), new Float64Array(bins.size)]; // of those whose Tensor Active is known
@@ -157,7 +157,7 @@ export function fillRanges(header: Header, bars: RangeBars, view: View): FilledL
       if (!bins.bars[bin]) continue;
       const left = view.low + bin * view.narrow;
       filling.paint(view.looks.ranges[0].color, left, left + view.narrow, row + GAP, row + 1 - GAP);
-      addActive(time[bin] ? sum[bin] / time[bin] : NaN, row, left, left + view.narrow);
+      addLost(time[bin] ? sum[bin] / time[bin] : NaN, row, left, left + view.narrow);
       filling.addBin(bin, row, bins, say, () => [`${bins.count[bin]} short ranges`, `the first: ${header.paths.names[bars.id[bins.first[bin]]]}`]);
     }
   }
