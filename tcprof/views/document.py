@@ -295,6 +295,7 @@ class Section:
     chapter: str = ""  # which part of a page it is in, see ``Chapter``; empty for the one that is explored
     folded: bool = False  # whether a page shows its title alone at first
     beside: bool = False  # whether the sections in it stand beside each other, where there is space
+    choice: bool = False  # whether a page shows one of its figures at a time
 
 
 @dataclass(frozen=True)

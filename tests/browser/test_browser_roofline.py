@@ -9,8 +9,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light")])
 def test_figures_are_drawn_within_the_page(visit, pages, width, scheme):
     tab = visit(pages / "circles.html", width=width, scheme=scheme)
-    draw(tab)
     for name, circles in (("roofline", 2), ("tensor-time", 3), ("memory-tensor", 3)):
+        tab.locator(f"#choose-{name}").check()
+        draw(tab, f"#{name}")
+        assert tab.locator(".choose .plot").count() == tab.locator(".choose .plot:visible").count() + 2
         assert tab.locator(f"#{name} .scatterlayer path.point").count() == circles
         box = tab.locator(f"#{name}").bounding_box()
         assert box["x"] >= 0

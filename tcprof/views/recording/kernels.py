@@ -32,7 +32,7 @@ from tcprof.findings.notes import as_sentence
 from tcprof.findings.steps import are_graphs
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Figure, Notes, Part
+from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
@@ -235,14 +235,12 @@ def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
         return ()
     shapes = describe_symbols(analysis)
     lines = (f"{_ROOFLINE} {_CIRCLES}" if has_bytes(analysis.kernels) else NO_ROOFLINE, *([shapes] if shapes else []))
-    parts: list[Part] = [Notes(lines)]
-    if has_bytes(analysis.kernels):
-        parts.append(_figure(analysis, ROOFLINE, describe_unplaced(analysis)))
+    figures = [_figure(analysis, ROOFLINE, describe_unplaced(analysis))] if has_bytes(analysis.kernels) else []
     if analysis.tensor_source != "none":
-        parts.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME,)))
+        figures.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME,)))
     if analysis.kernels["dram_pct"].notna().any():
-        parts.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR,)))
-    return tuple(parts)
+        figures.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR,)))
+    return Notes(lines), *((Section("axes", "", tuple(figures), choice=True),) if figures else ())
 
 
 def _figure(analysis: Analysis, name: str, notes: tuple[str, ...]) -> Figure:
