@@ -58,7 +58,6 @@ FIRES = {
     "tf32-matmul": ("transformer_tf32", "transformer_eager"),
     "launch-bound": ("gan_fp32", "mlp_fp32"),
     "layout-changes": ("mnist_amp_large", "convnet_channels_last"),
-    "cpu-work": ("resnet", "gan_fp32"),
     "synchronizing-calls": ("mnist_amp_large", "mnist_pinned"),
     "unfused-optimizer": ("mlp_fp32", "transformer_eager"),
     "fusion": ("transformer_eager", "transformer_compiled"),
@@ -180,17 +179,19 @@ def test_idle_time_has_one_reason(tmp_path: Path) -> None:
         .kernel("d", 7 * MS + 60_000, 8 * MS, launched=7 * MS + 50_000)  # after waiting for c
         .kernel("e", 8 * MS, 8 * MS + 10_000, launched=8 * MS - 50_000)  # was queued
         .kernel("f", 8 * MS + 40_000, 9 * MS, launched=8 * MS + 30_000)  # its launch was late
+        .row("CUPTI_ACTIVITY_KIND_RUNTIME", **wait(builder_ids, 11 * MS, 11 * MS + 10_000))  # after other work
+        .kernel("g", 11 * MS + 40_000, 12 * MS, launched=11 * MS + 30_000)
     )
     builder.row("StringIds", **builder_ids)
     step = step_of(builder, tmp_path)
     assert step.host.idle_ns == {
         GPU_SIDE: 100,
-        WORK: 4 * MS + 10_000,
+        WORK: 6 * MS + 50_000,
         WAITS: 60_000,
         LAUNCHES: 30_000,
     }
-    assert step.host.work.to_dict() == {"load": 4 * MS + 10_000}
-    assert step.host.waits["count"].to_dict() == {"cudaStreamSynchronize_v3020": 1}
+    assert step.host.work.to_dict() == {"load": 4 * MS + 10_000, "": 2 * MS + 40_000}
+    assert step.host.waits["count"].to_dict() == {"cudaStreamSynchronize_v3020": 2}
 
 
 def wait(strings: dict[str, object], start: int, end: int) -> dict[str, int]:

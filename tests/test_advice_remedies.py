@@ -21,7 +21,7 @@ def told(advice: Advice) -> str:
     return "\n".join([*(line for option in advice.options for line in (option.title, *option.code))])
 
 
-def small_kernels(graph: str, first: str = ADD) -> TraceBuilder:
+def small_kernels(graph: str) -> TraceBuilder:
     """Eight steps of 1 ms, in which the CPU launches a small kernel every 25 µs, and maybe a graph at first."""
     builder = TraceBuilder().gpu()
     for number in range(8):
@@ -38,8 +38,7 @@ def small_kernels(graph: str, first: str = ADD) -> TraceBuilder:
         for place in range(1, 40):
             launched = at + place * 25 * US
             builder.launch(launched, 100 * number + place, returned=launched + 15 * US)
-            name = first if place == 1 else ADD
-            builder.kernel(name, launched + 16 * US, launched + 20 * US, correlation=100 * number + place)
+            builder.kernel(ADD, launched + 16 * US, launched + 20 * US, correlation=100 * number + place)
     return builder
 
 
@@ -49,19 +48,6 @@ def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph: str, tmp_path: Pa
     compiles = [rule for rule, each in found.items() if "torch.compile" in told(each)]
     assert set(compiles) == (set() if graph else {"launch-bound", "fusion"})
     assert ("graphs of more" in found["launch-bound"].options[0].title) == bool(graph)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "is_told"),
-    [
-        ("void at::native::multi_tensor_apply_kernel<at::native::PointwiseOpScalarListFunctor<float>>(int)", True),
-        ("void at::native::multi_tensor_apply_kernel<at::native::FusedAdamMathFunctor<float>>(int)", False),
-        (ADD, False),
-    ],
-)
-def test_a_fused_optimizer_is_told_only_to_one_that_is_not(kernel: str, is_told: bool, tmp_path: Path) -> None:
-    launch_bound = read(small_kernels("", kernel), tmp_path)["launch-bound"]
-    assert ("fused=True" in told(launch_bound)) == is_told
 
 
 @pytest.mark.parametrize(

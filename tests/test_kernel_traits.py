@@ -22,12 +22,15 @@ NAMES = {
     "softmax_warp_forward": {"is_softmax"},
     "LogSoftMaxForward softmax": set(),
     "log_softmax_warp_forward": set(),
+    "void softmax_warp_forward<float, float, float, (int)4, (bool)1, (bool)0>(float *)": set(),  # of a loss
+    "void softmax_warp_forward<float, float, float, (int)9, (bool)0, (bool)1>(float *)": {"is_softmax"},
+    f"{NATIVE}sbtopk::gatherTopK<float>": {"is_choice", "is_of_framework", "is_pytorch_native"},
     FLASH: {"is_flash_attention_2"},
     "flash::flash_fwd_kernel_sm90": set(),
     "distribution_normal_and_transform": {"is_random"},
     "void potrf_cta_lower<double, double, 9>": {"is_solver"},
     "lstm_cell_forward<float>": {"is_recurrent_cell"},
-    "void cub::DeviceSelectSweepKernel<int>": {"is_nonzero"},
+    "void cub::DeviceSelectSweepKernel<int>": {"is_choice", "is_nonzero"},
     "ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel_cuda": {
         "is_any",
         "is_of_framework",
@@ -36,6 +39,11 @@ NAMES = {
     f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "is_of_framework", "is_pytorch_native"},
     f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {
         "is_plain_copy",
+        "is_of_framework",
+        "is_pytorch_native",
+    },
+    f"{NATIVE}unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>": {
+        "is_cast",
         "is_of_framework",
         "is_pytorch_native",
     },
@@ -56,12 +64,17 @@ NAMES = {
     },
     f"{NATIVE}multi_tensor_apply_kernel<PointwiseOpScalarFunctor>": {
         "is_list_optimizer",
-        "is_second_moment",
         "is_pytorch_optimizer",
         "is_of_framework",
         "is_pytorch_native",
     },
     "multi_tensor_apply_kernel<FusedAdamMathFunctor>": set(),
+    "at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>": {
+        "is_fused_optimizer",
+        "is_pytorch_optimizer",
+        "is_of_framework",
+        "is_pytorch_native",
+    },
     "multi_tensor_apply_kernel<LpNormFunctor>": set(),
     "amp_update_scale_cuda_kernel": {"is_unscaling", "is_scaler"},
     "apex::check_overflow": {"is_scaler"},

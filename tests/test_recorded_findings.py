@@ -12,7 +12,6 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 # Others have a recording of their own in fixtures/findings.
 GALLERY = {
-    "cpu-work": "resnet",
     "exposed-copies": "inference_fp32",
     "few-steps": "transformer_tf32",
     "fp32-matmul": "mlp_fp32",
@@ -31,7 +30,7 @@ GALLERY = {
     "synchronizing-calls": "mlp_fp16",
     "tf32-matmul": "mlp_tf32",
     "unaligned-shapes": "matmul",
-    "unfused-optimizer": "polynomial",
+    "unfused-optimizer": "mlp_fp32",
 }
 STEP = {"small-grid": "batch 16 / step"}  # of those with several kinds
 NEEDS = {
@@ -41,6 +40,7 @@ NEEDS = {
         "a program that loops",
     ),
     "copies-on-gpu": "a program that copies its caches",
+    "cpu-work": "a program that waits for its data",
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
     "slow-steps": "a program whose shapes change",
     "uneven-gpus": "several GPUs",

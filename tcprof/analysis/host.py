@@ -9,8 +9,10 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
+from tcprof.annotate.steps import DOMAIN, STEP
 from tcprof.arrays import Bools, Ints, pick_rows
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
 
@@ -46,6 +48,7 @@ class Host:
     work: "pd.Series[float]"
     launching: frozenset[str]  # those of these ranges that launch kernels, too
     steady: frozenset[str]  # those in which the GPU idles in most steps: the rest are stalls, and bursts of a loader
+    loading: frozenset[str]  # those whose work mostly ends with a copy to the GPU
 
     @property
     def is_blocking(self) -> bool:
@@ -74,6 +77,7 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
         work=work["sum"] / count,
         launching=gaps.launching,
         steady=frozenset(work.index[2 * work["size"].groupby(alike).transform("sum") >= count]),
+        loading=frozenset(work.index[2 * work["loading_ns"] > work["sum"]]),
     )
 
 
@@ -185,19 +189,43 @@ def explain_gaps(analysis: Analysis, activities: pd.DataFrame) -> IdleGaps:
     launched = np.where(row >= 0, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], start)
     launched = np.clip(launched, start, end)
     waited, wait = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
-    called = np.maximum(_last_end(calls["start_ns"].to_numpy(), returned, launched)[0], waited)
-    is_long = launched - called >= LONG_NS
-    middle = (np.maximum(called, start) + launched) // 2
+    at_work = open_times(
+        np.concatenate([calls["start_ns"], waits["start_ns"]]), np.concatenate([returned, waits["end_ns"]])
+    )
+    long_ns, work_from, work_to = _find_long_work(at_work, start, launched)
+    is_long = 2 * (work_to - work_from) > launched - start
+    middle = np.where(is_long, (work_from + work_to) // 2, launched)
     names = np.full(len(middle), "", dtype=object)
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
-    is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare all pairs of texts
-    is_work = is_long & (~is_launching | (launched - called >= VERY_LONG_NS))
+    of_steps = {str(path).rpartition(SEPARATOR)[2] for path in analysis.steps["path"].unique()}  # launch within
+    is_launching = pd.Series(names).isin(launching | of_steps).to_numpy()  # numpy would compare all pairs of texts
+    is_work = is_long & (~is_launching | (long_ns >= VERY_LONG_NS))
     is_after_wait = waited >= start - BLOCKED_NS
     cause = np.select([launched <= start, is_work, is_after_wait], [GPU_SIDE, WORK, WAITS], LAUNCHES)
     asked = np.select([is_work, is_after_wait], [middle, np.append(waits["start_ns"].to_numpy(), 0)[wait]], launched)
     columns = {"start_ns": start, "end_ns": end, "following": following, "launch": row, "launched_ns": launched}
-    columns |= {"wait": wait, "wait_to_ns": np.clip(waited, start, launched), "asked_ns": asked, "cause": cause}
+    wait_to = np.where(is_work & (waited > work_to), start, np.clip(waited, start, launched))
+    columns |= {"wait": wait, "wait_to_ns": wait_to, "asked_ns": asked, "cause": cause}
+    columns["loads"] = (activities["name"] == HOST_TO_DEVICE).to_numpy()[following]
     return IdleGaps(pd.DataFrame(columns), names, waits, launching, int(calls["process"].nunique()))
+
+
+def _find_long_work(at_work: StepFunction, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+    """Find in each of some times the longest work of the CPU between two calls or waits: how long it is, from and to.
+
+    0 for none. Only what is long counts, most of which may lie outside of the time.
+    """
+    begin, finish = at_work.end[:-1], at_work.start[1:]
+    is_long = finish - begin >= LONG_NS
+    begin, finish = begin[is_long], finish[is_long]
+    place, gap, overlap = StepFunction(begin, finish, np.ones(len(begin))).overlaps(start, end)
+    longest = np.lexsort((overlap, place))  # the last of each place stays
+    place, gap = place[longest], gap[longest]
+    longest_work = np.zeros((3, len(start)), dtype=np.int64)
+    longest_work[0, place] = (finish - begin)[gap]
+    longest_work[1, place] = np.maximum(start[place], begin[gap])
+    longest_work[2, place] = np.minimum(end[place], finish[gap])
+    return longest_work[0], longest_work[1], longest_work[2]
 
 
 def _name_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
@@ -208,14 +236,17 @@ def _name_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[s
 
 
 def _sum_idle(gaps: IdleGaps, inside: StepFunction) -> tuple[dict[str, float], pd.DataFrame]:
-    """Sum the GPU's idle time in the steps by cause; sum and size of the CPU's long work."""
+    """Sum the GPU's idle time in the steps by cause; list the CPU's long work by range."""
     start, end, wait_to = (gaps.frame[name].to_numpy() for name in ("start_ns", "end_ns", "wait_to_ns"))
     cause, waited_ns = gaps.frame["cause"].to_numpy(), inside.integral(start, wait_to)
     idle_ns = inside.integral(start, end) - waited_ns
     parts = {name: float(idle_ns[cause == name].sum()) for name in (LAUNCHES, WAITS, WORK, GPU_SIDE)}
     parts[WAITS] += float(waited_ns.sum())
     is_work = (cause == WORK) & (idle_ns > 0)
-    work = pd.Series(idle_ns, gaps.range_names, dtype=float)[is_work].groupby(level=0).agg(["sum", "size"])
+    loading_ns = np.where(gaps.frame["loads"], idle_ns, 0.0)
+    pieces = pd.DataFrame({"idle_ns": idle_ns, "loading_ns": loading_ns}, gaps.range_names, dtype=float)[is_work]
+    work = pieces.groupby(level=0)["idle_ns"].agg(["sum", "size"])
+    work["loading_ns"] = pieces["loading_ns"].groupby(level=0).sum()
     return parts, work.sort_values("sum", ascending=False)
 
 
@@ -253,9 +284,18 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
 
 
 def find_open_ranges(analysis: Analysis, process: Ints, time: Ints) -> Ints:
-    """Find the range that ``open_ranges`` names, by its row in ``nvtx_ranges``; -1 for none."""
-    domain = analysis.nvtx_ranges["domain"]
-    rows = np.flatnonzero(~domain.isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]).to_numpy())
+    """Find the range that ``open_ranges`` names, by its row in ``nvtx_ranges``; -1 for none.
+
+    A step of the annotation may begin within an optimizer that calls the model: it counts where nothing else is open.
+    """
+    domain, names = analysis.nvtx_ranges["domain"], analysis.nvtx_ranges["name"]
+    is_step = ((domain == DOMAIN) & (names == STEP)).to_numpy()
+    is_inner = ~domain.isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]).to_numpy() & ~is_step
+    inner, step = (_find_innermost(analysis, np.flatnonzero(rows), process, time) for rows in (is_inner, is_step))
+    return np.where(inner >= 0, inner, step)
+
+
+def _find_innermost(analysis: Analysis, rows: Ints, process: Ints, time: Ints) -> Ints:
     if not len(rows) or not len(time):
         return np.full(len(time), -1, dtype=np.int64)
     columns = [analysis.nvtx_ranges[name].to_numpy()[rows] for name in ("process", "start_ns", "end_ns")]

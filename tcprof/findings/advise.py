@@ -17,7 +17,7 @@ from tcprof.findings.rules import apply_rules, rules_of_findings
 from tcprof.findings.steps import MUCH_OUTSIDE_PCT, measure_outside
 
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
-_WHOLE = 0.99  # of a price: what is lost of more is not told
+_NOTABLE = 0.01  # of a price: that so much less is counted elsewhere is said
 
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
@@ -64,32 +64,26 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
 
 
 def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
-    """Advice whose low and likely prices are no more than the idle time together: the highest is left as it is."""
-    rules = rules_of_findings()
-    left = [100 * max(0.0, 1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
-    idle = {each.rule: rules[each.rule].idle for each in found if each.gain.is_known}
-    spared = [each for each in found if idle.get(each.rule) is IdleTime.LAUNCHES]
-    sharing = [each for each in found if idle.get(each.rule) in (IdleTime.FIRST, IdleTime.SHARED, IdleTime.REST)]
+    """Limit low and likely prices to the idle time together: the highest is left as it is, and so is each high one."""
+    left = [100 * float(max(0.0, 1 - step.busy_ns / step.alone_ns[tracing])) for tracing in step.tracing]
+    sharing = [each for each in found if _idle_of(each) is not IdleTime.NONE]
     shared: dict[str, Advice] = {}
-    for advice in sorted(sharing, key=lambda each: (idle[each.rule].value, -each.gain.likely_ns)):
-        others = [*shared]
-        for one in spared if idle[advice.rule] is IdleTime.REST else ():
-            left = [max(0.0, most - saved) for most, saved in zip(left, one.gain.shares_pct, strict=True)]
-            others.append(one.rule)
-        shared[advice.rule] = _limit(advice, left, ", ".join(others)) if others else advice
-        left = [most - won for most, won in zip(left, shared[advice.rule].gain.shares_pct, strict=True)]
+    for advice in sorted(sharing, key=lambda each: (_idle_of(each).value, -each.gain.likely_ns)):
+        is_limited = shared and _idle_of(advice) is not IdleTime.LAUNCHES
+        shared[advice.rule] = _limit(advice, left, ", ".join(shared)) if is_limited else advice
+        saved = shared[advice.rule].gain.shares_pct
+        left = [float(max(0.0, most - won)) for most, won in zip(left, saved, strict=True)]
     return [shared.get(each.rule, each) for each in found]
 
 
 def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
-    before = advice.gain.shares_pct
-    parts = [max(0.0, min(1.0, most / won)) if won > 0 else 1.0 for won, most in zip(before, most_pct, strict=True)]
-    parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely
-    shares = [part * share for part, share in zip(parts, before, strict=True)]
-    gain = advice.gain.with_shares(shares).because(f"this idle time is counted under {others}")
-    told = f"{units.format_ns(advice.gain.likely_ns - gain.likely_ns)} of this idle time is counted under {others}"
+    low, likely, high = advice.gain.shares_pct
+    gain = advice.gain.with_shares([min(low, most_pct[0]), min(likely, most_pct[1]), high])
+    gain = gain.because(f"this idle time is counted under {others}")
+    counted_ns = advice.gain.likely_ns - gain.likely_ns
+    evidence = f"{units.format_ns(counted_ns)} of this idle time is counted under {others}"
     rest = [each.gain for each in advice.options[1:]]
-    return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
+    return advice.with_gains([gain, *rest], *([evidence] if counted_ns > _NOTABLE * advice.gain.likely_ns else []))
 
 
 _EXPLAINED_PCT = 10.0  # of a step

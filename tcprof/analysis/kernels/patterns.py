@@ -149,17 +149,21 @@ _PATTERNS = {
     "is_weight_gradient": r"[Ww]grad",
     "is_vector_product": r"gemv|gemvx|dot_kernel|gemmk1_",
     "is_unaligned": r"align[abc]?[12](?!\d)",  # loads one or two values at a time
-    "is_softmax": r"(?is)^(?!.*log_?softmax).*softmax",  # not that of a loss
+    # Not that of a loss, which PyTorch's kernels for few classes tell by a flag.
+    "is_softmax": r"(?is)^(?!.*log_?softmax|.*softmax_warp_\w+<[^<>]*(?:float|double), (?:\(int\))?\d+, "
+    r"(?:\(bool\)1|true)).*softmax",
     "is_flash_attention_2": r"(?s)^(?!.*sm90).*flash_(?:fwd_kernel|bwd_)",
     "is_solver": r"(?i)getr[fs]|potr[fs]|geqrf|syev|gesvd|gebrd|orm(?:qr|tr)|trs[mv]|cusolver|magma",
     "is_concatenation": r"CatArrayBatchedCopy",
-    "is_plain_copy": r"elementwise_kernel<(?:(?!LoadWithCast).)*direct_copy_kernel_cuda",
+    "is_plain_copy": r"^(?!.*(?:WithCast|gpu_kernel_impl<|unrolled_)).*elementwise_kernel<.*direct_copy_kernel_cuda",
+    "is_choice": r"(?i)sort|topk|multinomial|arg(?:max|min)|nonzero|DeviceSelect",
     "is_nonzero": r"DeviceSelectSweep|nonzero",
     "is_any": r"ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel",
     "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
     "is_random": r"(?:normal|uniform)_and_transform",
-    "is_indexed": r"indexFunc|gather|scatter",
-    "is_cast": r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy",
+    "is_indexed": r"indexFunc|gather(?!TopK)|scatter",
+    "is_cast": r"float16_copy_kernel|(?:unrolled_elementwise_kernel|gpu_kernel_impl)<[^<>]*direct_copy"
+    r"|LoadWithCast.*direct_copy",
     # cuDNN's and PyTorch's own, whose names for channels last say so.
     "is_layout_change": r"nchwToNhwc|nhwcToNchw",
     "is_norm_channels_first": r"bn_(?:bw|fw_tr|fw_inf)_1C11"
@@ -167,7 +171,7 @@ _PATTERNS = {
     "is_pooling_channels_first": r"pool\w*nchw|PoolForward_NCHW|PoolBackward_NCHW",
     "is_looped_optimizer": _LOOPED,
     "is_list_optimizer": r"(?s)^(?!.*(?:Fused|LpNorm|non_finite|lpnorm)).*multi_tensor_apply",
-    "is_second_moment": r"PointwiseOp",  # addcmul and addcdiv
+    "is_fused_optimizer": r"at::native.*[Ff]used_?(?:[Aa]da|[Ss]gd|Optimizer)",
     "is_pytorch_optimizer": rf"at::native.*(?:multi_tensor_apply|[Ff]used_?[Aa]dam|[Ff]used_?[Ss]gd)|{_LOOPED}",
     "is_unscaling": r"non_finite_check_and_unscale|amp_update_scale",
     # Of PyTorch's scaler, or of another that compares numbers, to find what is not finite.

@@ -19,8 +19,8 @@ class IdleTime(Enum):
 
     NONE = auto()
     FIRST = auto()  # before the others: its cause is known
-    SHARED = auto()  # with the others: the highest is left as it is
     LAUNCHES = auto()  # time of launches that are spared, which is not in the price of the rest
+    SHARED = auto()  # with the others: the highest is left as it is
     REST = auto()  # what all the others leave
 
 

@@ -24,6 +24,7 @@ ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
 # What the kernels of an Adam that loops stand for: of the 84 bytes a parameter they move 44.
 ALL_OF_LOOPED = 84 / 44
 HALVES = ("fp16", "bf16", "fp16/bf16")
+_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}  # of a value in memory
 SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
 _LEAST_BETWEEN = 3  # kernels between the products of an attention: below that there is little to fuse
@@ -97,12 +98,13 @@ def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
     """Exposed time of products that another precision saves, in ns; NaN where the chip's rates are not known."""
     fast = speedup(step.chip, before, after, rows["median_ns"].to_numpy(np.float64))
     is_bound = (rows["bound"] == MEMORY).to_numpy()
+    of_bytes = _BYTES[before] / _BYTES[after]  # what waits for memory is faster by no more
     shares = MEASURED["convolutions"]["share"]
     spread = MEASURED["products"]["spread" if is_of_measured_chip(step) else "spread_elsewhere"]
     is_convolution = rows["is_convolution"].to_numpy(bool)
     part = np.where(is_convolution, shares[:, None], 1.0) * (1.0 if is_convolution.all() else spread[:, None])
     ratio = np.maximum(1 + (fast - 1) * part, 1.0)
-    saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, 2.0), ratio))
+    saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, of_bytes), ratio))
     total: Levels = saved.sum(axis=1)
     return total
 
@@ -137,7 +139,9 @@ def find_attention(step: Step) -> pd.DataFrame:
     traits, works = read_traits(names), np.array([parse_name(name).work for name in names], dtype=object)
     kernel = launched["kernel"].to_numpy()[order]
     is_product = (works == PRODUCT)[kernel]
-    is_softmax, is_random = (traits[name].to_numpy()[kernel] for name in ("is_softmax", "is_random"))
+    is_softmax, is_random, is_choice = (
+        traits[name].to_numpy()[kernel] for name in ("is_softmax", "is_random", "is_choice")
+    )
     products, rows = np.flatnonzero(is_product), np.flatnonzero(is_softmax)
     place = np.searchsorted(products, rows)
     inside = (place > 0) & (place < len(products))
@@ -146,8 +150,8 @@ def find_attention(step: Step) -> pd.DataFrame:
     near &= after - before > _LEAST_BETWEEN
     chosen = np.zeros(len(kernel), dtype=bool)
     for first, last in set(zip(before[near].tolist(), after[near].tolist(), strict=True)):
-        # No attention draws random numbers, as of a next layer's weights.
-        chosen[first : last + 1] |= not is_random[first + 1 : last].any()
+        # No attention draws random numbers, as of a next layer's weights, nor chooses, as routers and policies do.
+        chosen[first : last + 1] |= not (is_random | is_choice)[first + 1 : last].any()
     exposed_ns = step.exposure.exposed_ns[activity[order]]
     columns = {"kernel": kernel, "exposed_ns": exposed_ns, "activity": activity[order], "is_product": is_product}
     return pd.DataFrame(columns)[chosen & (exposed_ns > 0)]

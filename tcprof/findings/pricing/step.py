@@ -13,10 +13,11 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.analysis.intervals import open_times
-from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
 from tcprof.analysis.kernels.patterns import count_blocks, read_traits
 from tcprof.analysis.replay import Replay, Waits, find_windows, make_replay
 from tcprof.analysis.time.account import Exposure, find_exposure
+from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing import MEASURED
@@ -130,6 +131,12 @@ class Step:
         return float(self.kernels["exposed_ns"][self.kernels["communication"]].sum())
 
     @cached_property
+    def trains(self) -> bool:
+        """Tell whether the step updates parameters, or computes gradients."""
+        has_backward = (self.analysis.modules["phase"].astype(str) == BACKWARD).any()
+        return bool(has_backward or (self.kernels["is_pytorch_optimizer"] | (self.kernels["work"] == OPTIMIZER)).any())
+
+    @cached_property
     def is_of_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
         return bool(self.kernels["is_of_framework"].any())
@@ -194,7 +201,7 @@ class Step:
         saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
         def gain(level: int, tracing: float, alone: float) -> float:
-            left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
+            left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self._calling_ns, 1.0))
             limit, waited = self.cpu_ns * left, 0.0
             if self.replay and not math.isnan(saved_ns[level]):
                 work = max(0.0, 1 - work_ns[level] / max(self.replay.work_ns, 1.0))
@@ -279,7 +286,7 @@ class Step:
 
         def gain(level: int, tracing: float, alone: float) -> float:
             is_long = spared_ns <= work_ns
-            cpu = tracing * max(0.0, 1 - (0.0 if is_long else spared_ns) / max(self.cpu_ns, 1.0))
+            cpu = tracing * max(0.0, 1 - (0.0 if is_long else spared_ns) / max(self._calling_ns, 1.0))
             work = max(0.0, 1 - (spared_ns if is_long else 0.0) / max(work_ns, 1.0))
             gpu = max(0.0, 1 - saved_ns[level] / self.busy_ns)
             return float(shares[level] * max(0.0, alone - self._play(cpu, gpu, Waits.BUT_FOR_COPIES, work)))
@@ -290,6 +297,11 @@ class Step:
     def replay(self) -> Replay | None:
         """Its steps, to be played again; None where that does not give what was recorded."""
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
+
+    @property
+    def _calling_ns(self) -> float:
+        """Return the CPU's time without its long work between calls: what a replay makes shorter."""
+        return self.cpu_ns - (self.replay.work_ns if self.replay else 0.0)
 
     def _price(self, gain: _Pricing) -> Gain:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""

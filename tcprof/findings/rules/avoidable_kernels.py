@@ -5,7 +5,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.annotate.steps import BACKWARD, RECOMPUTE
+from tcprof.annotate.steps import RECOMPUTE
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import (
@@ -16,7 +16,7 @@ from tcprof.findings.pricing.builders import (
     time_launching,
     time_of,
 )
-from tcprof.findings.pricing.products import ALL_OF_LOOPED, find_attention, is_product
+from tcprof.findings.pricing.products import ALL_OF_LOOPED, ATTENTION, find_attention, is_product
 from tcprof.findings.pricing.step import Step
 from tcprof.findings.rules.loops import find_looped_tensors, near
 
@@ -80,6 +80,11 @@ _ADAM = (
 _SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
 
 
+# Only these have a fused form: Adam adds in parts and divides, SGD with momentum scales and adds.
+_OF_ADAM = ("lerp|Ternary|ListAlpha", "PointwiseOp|addcdiv")
+_OF_SGD = ("BinaryOpScalarFunctor", "ListAlpha")
+
+
 @rule("unfused-optimizer", idle=IdleTime.LAUNCHES)
 def unfused_optimizer(step: Step) -> list[Advice]:
     """An optimizer in many kernels, each of which reads and writes the parameters' state."""
@@ -90,9 +95,10 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     on_cpu = time_launching(step, step.launches[step.launches["kernel"].isin(rows.index)]) * (
         _LAUNCHES_OF_LOOPED if is_looped else 1.0
     )
-    if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
+    is_adam, is_sgd = (all(rows["name"].str.contains(part).any() for part in parts) for parts in (_OF_ADAM, _OF_SGD))
+    is_fused = step.kernels["is_fused_optimizer"].any()  # then the lists are of clipping or averages
+    if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT or is_fused or not (is_adam or is_sgd):
         return []
-    is_adam = is_looped or rows["is_second_moment"].any()
     measured = MEASURED["optimizer"]
     saved = measured["saved_adam" if is_adam else "saved_others"] * time
     spared = measured["spared_looped" if is_looped else "spared_in_lists"] * on_cpu
@@ -167,7 +173,7 @@ _COPIES = {  # by what copies: what to do, what is done, and the call
         "Views need no copy: expand instead of repeat, and kernels that take strides.",
         (
             "x.expand(...)  # instead of x.repeat(...)",
-            "x.transpose(1, 2).reshape(...)  # no contiguous() before it",
+            "scaled_dot_product_attention(query, key, value, enable_gqa=True)  # no repeat()",
         ),
     ),
 }
@@ -176,11 +182,17 @@ _COPIES = {  # by what copies: what to do, what is done, and the call
 def find_copies(step: Step) -> pd.DataFrame:
     """Kernels that copy within the GPU's memory in each step, as ``Step.kernels``; none where they take little."""
     kernels = step.kernels
-    trains = kernels["is_pytorch_optimizer"].any() or (step.analysis.modules["phase"].astype(str) == BACKWARD).any()
-    chosen = kernels[list(_COPIES)].any(axis=1) & kernels["is_pytorch_native"]
-    rows = kernels[chosen & (kernels["exposed_ns"] > 0)]
-    is_much = step.name and step.share_pct(time_of(rows)) >= _LEAST_COPIES_PCT[bool(trains)]
+    kinds = [kind for kind in _COPIES if kind != "is_indexed" or _indexes_caches(kernels)]
+    rows = kernels[kernels[kinds].any(axis=1) & kernels["is_pytorch_native"] & (kernels["exposed_ns"] > 0)]
+    is_much = step.name and step.share_pct(time_of(rows)) >= _LEAST_COPIES_PCT[step.trains]
     return rows if is_much else rows[:0]
+
+
+def _indexes_caches(kernels: pd.DataFrame) -> bool:
+    """Tell whether each attention has an index that the step does not compute: others are tables, graphs and beams."""
+    is_attention = (kernels["work"] == ATTENTION) | kernels["is_softmax"]
+    attentions, copies = (kernels["launches"][rows].sum() for rows in (is_attention, kernels["is_indexed"]))
+    return bool(copies >= attentions > 0 and not kernels["is_choice"].any())
 
 
 @rule("copies-on-gpu")

@@ -1,6 +1,7 @@
 """Rules on idle time of the GPU while the CPU launches, waits for it, or does other work."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from tcprof.analysis.host import (
     WORK,
 )
 from tcprof.analysis.steps.marked_steps import FEWEST
-from tcprof.annotate.steps import DATA
+from tcprof.annotate.steps import BACKWARD, DATA, OPTIMIZER
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import (
     HIGH,
@@ -45,7 +46,7 @@ from tcprof.findings.pricing.builders import (
 )
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import ALL, NONE, Step
-from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE
+from tcprof.frames import OPS_DOMAIN, PAGEABLE
 from tcprof.untrusted import one_line
 
 Lines: TypeAlias = tuple[str, ...]
@@ -67,9 +68,12 @@ _MORE_GRAPHS: tuple[str, Lines] = (
         "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     ),
 )
-_FUSED = (
-    "# one launch for many parameters:",
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+_FEWER = "Fewer launches help. Mixed precision won't help here: it adds launches."
+_SIZES = "Sizes change from step to step, and a graph has one size. Caches must be static, too."
+_CHANGING = 0.05  # of the launches: what prepares a step and ends an epoch has fewer
+_ONE_SIZE = (
+    "x = torch.nn.functional.pad(x, (0, longest - x.shape[-1]))  # and its mask",
+    '# Hugging Face: model.generate(..., cache_implementation="static")',
 )
 _ABOUT_OPS = "Recording a range for each PyTorch op slows launches more than this estimate assumes."
 _ABOUT_RECORDING = "Profiling slows each launch; by how much is an assumption of this estimate."
@@ -85,8 +89,8 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     idle = step.host.idle_ns[LAUNCHES]
     if not step.is_cpu_bound or step.host.is_blocking:
         return []
-    waits = step.host.waits["count"]
-    inside = waits[~waits.index.isin([*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER])]
+    waits = _list_removable(step)["count"]
+    inside = waits[~waits.index.isin([FULL_QUEUE, OF_SCALER])]
     removed = "removed" if inside.sum() < _FEW_WAITS else "removed_beside_waits"  # which no graph can hold
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(
@@ -96,42 +100,42 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     )
     if gain.likely_pct < _LEAST_PCT or gain.low_pct < NOTABLE_PCT:
         return []
-    count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
-    evidence: Lines = (
-        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
-        f"the GPU is busy {step.format_share(step.busy_ns)}",
-        f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
-    )
-    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
-    text = (
-        "Extend the CUDA graphs" if replays_graphs(step) else "Use CUDA graphs",
-        f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels",
-        "Fewer launches help. Mixed precision won't help here: it adds launches.",
-    )
-    is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
     title, graphs = _MORE_GRAPHS if replays_graphs(step) else _GRAPHS
+    action, meaning, named = f"{'extend the' if replays_graphs(step) else 'use'} CUDA graphs", _FEWER, inside.index[:0]
     if inside.sum() >= _FEW_WAITS and not causes:
-        text, graphs, evidence = _name_waits_first(step, inside.index, text, graphs, evidence)
-    options = [
-        Option(title, graphs + _FUSED * int(is_unfused), gain),
-        Option("twice the batch", _BATCH, step.price_batch(NONE)),
-    ]
+        named, first = inside.index, _list_options(step, step.host.waits.loc[inside.index], UNPRICED)[0]
+        action, graphs = f"{first.title}, then {action}", first.code + graphs
+        meaning = (
+            f"A graph cannot include the {units.format_count(inside.sum())} calls in a step that wait for the GPU."
+        )
+    elif _changes_sizes(step) and not causes:
+        action, graphs, meaning = f"pad inputs to one size, then {action}", _ONE_SIZE + graphs, _SIZES
+    action = f"{action[0].upper()}{action[1:]}"
+    text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels", meaning)
+    options = [Option(title, graphs, gain), Option("twice the batch", _BATCH, step.price_batch(NONE))]
+    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     if surer and (option := step.remedies.unprofiled):
         surer += " Record with --annotate modules." if has_ops else f" Measure it with {option}."
-    about = about_step(step)
+    about, evidence = about_step(step), _describe_launches(step, named)
     return [make_advice(step, "launch-bound", text, options, about, evidence, _confidence(step, gain), surer)]
 
 
-def _name_waits_first(
-    step: Step, calls: "pd.Index[str]", text: tuple[str, str, str], code: Lines, evidence: Lines
-) -> tuple[tuple[str, str, str], Lines, Lines]:
-    """Put what makes calls that wait needless before graphs, which cannot hold them."""
-    waits = step.host.waits.loc[calls]
-    first, count = _list_options(step, waits, UNPRICED)[0], units.format_count(waits["count"].sum())
-    action = f"{first.title[0].upper()}{first.title[1:]}, then use CUDA graphs"
-    text = (action, text[1], f"A graph cannot include the {count} calls in a step that wait for the GPU.")
-    return text, (*first.code, *code), (*evidence, *_list_waits(waits))
+def _describe_launches(step: Step, waits: "pd.Index[str]") -> Lines:
+    count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
+    return (
+        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
+        f"the GPU is busy {step.format_share(step.busy_ns)}",
+        f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
+        *_list_waits(step.host.waits.loc[waits]),
+    )
+
+
+def _changes_sizes(step: Step) -> bool:
+    """Tell whether many launches are of kernels and grids that few of the steps have."""
+    steps = step.launches.groupby("kernel")["step"].nunique()
+    is_rare = step.launches["kernel"].map(steps) <= step.count / 2
+    return bool(step.name) and bool(is_rare.mean() >= _CHANGING)
 
 
 def _confidence(step: Step, gain: Gain) -> str:
@@ -159,16 +163,20 @@ _TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead,
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
+_FIND_NATIVE = ("perf record -g ./program && perf report",)
 _NAME_IT = "Mark the parts of the step with NVTX ranges: a range “load” separates loading from other work."
 
 
-@rule("cpu-work", idle=IdleTime.SHARED)
-def cpu_work(step: Step) -> list[Advice]:
+@rule("cpu-work", idle=IdleTime.SHARED, after=("boolean-masks", "anomaly-detection"))
+def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
     """The GPU waits while the CPU does something other than launching: loading data, for the most part."""
     idle, launching = step.host.idle_ns[WORK], step.host.launching
     work = step.host.work[step.host.work > _NOTABLE * idle]
-    is_load = work.index == DATA if (step.analysis.nvtx_ranges["name"] == DATA).any() else ~work.index.isin(launching)
-    is_steady = work.index.isin(step.host.steady)  # others are stalls, and bursts of a loader that is ahead
+    has_data = (step.analysis.nvtx_ranges["name"] == DATA).any()
+    is_load = work.index == DATA if has_data else work.index.isin(step.host.loading - launching)
+    # Others are stalls, and bursts of a loader that is ahead; backward passes and optimizers are a framework's code.
+    of_others = launching if causes else {BACKWARD, OPTIMIZER}
+    is_steady = work.index.isin(step.host.steady) & ~work.index.isin(of_others)
     is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
     is_loading = bool(not is_of_mpi and 2 * work[is_load & is_steady].sum() > idle)
     gain = step.price_idle(_REMOVED * np.array([0.0, work[is_steady & (is_load | (not is_loading))].sum(), idle]))
@@ -190,7 +198,11 @@ def cpu_work(step: Step) -> list[Advice]:
         *note_inferred_pinning(step)[: int(is_pinned and is_loading)],
     )
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
-    find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
+    find_it = (
+        Option("messages beside kernels", _MESSAGES, gain)
+        if is_of_mpi
+        else Option("find it", _FIND if step.is_of_framework else _FIND_NATIVE, gain)
+    )
     options = [load if is_loading else find_it]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
@@ -201,6 +213,10 @@ def cpu_work(step: Step) -> list[Advice]:
 _RESULTS = (
     "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
     "if step % 100 == 0: print(total.item() / 100)",
+)
+_LATER = (
+    "results = model(inputs).to('cpu', non_blocking=True)  # into pinned memory",
+    "# read them when the next step is launched, after an event's synchronize()",
 )
 _PINNED = (
     "inputs = inputs.pin_memory()  # of data that no loader pins",
@@ -216,8 +232,10 @@ _NO_FREE = (
 )
 _OF_MEMORY, _ALLOCATED = "Malloc|Alloc|Free", "memory that stays allocated"
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
+_A_STEP_LATER = "read results a step later"  # of inference, which needs them
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
 _LOOP = 10  # calls one after another that are a loop
+_RECURS = 0.1  # calls in a step: fewer are the allocations of some steps
 _MOST_LISTED, _NOTABLE_WAIT = 3, 0.01  # calls, and share of the waiting time, to be named
 
 
@@ -230,7 +248,8 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
         return []
     is_pageable = not are_pinned(step)  # waits for these are in the price of pageable-copies
     of_copies = [TO_GPU, FROM_MEMORY[PAGEABLE]] if is_pageable else []
-    waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE, *of_copies])]
+    waits = _list_removable(step)
+    waits = waits[~waits.index.isin([FULL_QUEUE, *of_copies])]
     of_memory = waits["time_ns"][waits.index.str.contains(_OF_MEMORY)].sum()
     # Without a replay only memory has a price: these calls wait whatever else the CPU does.
     is_of_memory = 2 * of_memory > waits["time_ns"].sum()
@@ -242,6 +261,8 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
         return []
     waits = waits[waits["time_ns"] >= min(_NOTABLE_WAIT * waits["time_ns"].sum(), waits["time_ns"].max())]
     options = _list_options(step, waits, gain)
+    if options[0].title == _A_STEP_LATER:  # unless what comes next depends on them
+        options[0] = replace(options[0], gain=gain.with_shares((0.0, gain.likely_pct, gain.high_pct)))
     lost = min(step.time_waiting(but_for_copies=is_pageable), step.idle_ns) if step.replay else most
     text = (
         "Keep GPU memory allocated" if options[0].title == _ALLOCATED else "Remove host–device synchronizations",
@@ -252,6 +273,13 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
     return [make_advice(step, "synchronizing-calls", text, options, about, evidence, confidence, surer)]
+
+
+def _list_removable(step: Step) -> pd.DataFrame:
+    """List waits that recur and that the program can do without: not an optimizer's, such as those of L-BFGS."""
+    waits = step.host.waits[~step.host.waits.index.isin(OF_QUEUE)]
+    is_needed = (waits["range"] == OPTIMIZER) & (waits.index != OF_SCALER)
+    return waits[~is_needed & (waits["count"] >= _RECURS)]
 
 
 def _price(step: Step, idle: float, but_for_copies: bool) -> Gain:
@@ -284,12 +312,13 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     of_memory = waits.index.str.contains(_OF_MEMORY)
     of_results = ~of_scaler & ~of_device & ~of_copies & ~of_memory
     fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
+    results = (_A_STEP_LATER, _LATER) if step.is_of_framework and not step.trains else (_KEEP, _RESULTS)
     groups = [
         (of_scaler, *fused),
         (of_copies, "copies that do not block", _PINNED),
         (of_memory, _ALLOCATED, _NO_FREE),
         (of_device, "no wait for the whole device", _OF_DEVICE),
-        (of_results, _KEEP, _RESULTS),
+        (of_results, *results),
     ]
     options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]
     used = sorted((option for option in options if option[0] > 0), reverse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.names import GRAPH, OPTIMIZER, PRODUCT
+from tcprof.analysis.kernels.names import GRAPH, PRODUCT
 from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
@@ -147,7 +147,8 @@ def fp64_matmul(step: Step) -> list[Advice]:
     if step.share_pct(time_of(products)) < NOTABLE_PCT:
         return []
     if _is_network(step):
-        return _in_single(step, products)
+        is_mostly = time_of(products) > _MOSTLY * time_of(step.kernels[is_product(step)])
+        return _in_single(step, products) if is_mostly else []
     has_dmma = step.chip.peak_flop_per_cycle("fp64") > 0
     is_idle = ~products["tensor_kernel"] & (products["tensor_active_pct"] < 1) & (products["bound"] != MEMORY)
     rows = products[is_idle]
@@ -172,6 +173,9 @@ def _is_network(step: Step) -> bool:
     kernels = step.kernels
     is_trained = kernels["is_pytorch_optimizer"].any() or are_modules(step).any()
     return bool(kernels["is_pytorch_native"].any() and is_trained and not kernels["is_solver"].any())
+
+
+_MOSTLY = 0.9  # of the time of products: beside others, float64 was chosen
 
 
 def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
@@ -208,11 +212,10 @@ def fp8(step: Step) -> list[Advice]:
     of_fp8 = kernels["exposed_ns"][kernels["tensor_kernel"] & (kernels["precision"] == "fp8")].sum()
     if step.chip.name != _MEASURED["chip"] or step.share_pct(float(of_fp8)) >= NOTABLE_PCT:
         return []
-    trains = bool((kernels["work"] == OPTIMIZER).any())
     rows = find_products(step, *HALVES)
     rows = rows[rows["tensor_kernel"] & ~rows["is_convolution"] & (rows["bound"] != MEMORY)]
     rows = rows[share_of_reached(step, rows) >= SLOW_SHARE]
-    speedups = _speedups(rows["median_ns"].to_numpy(np.float64), trains)
+    speedups = _speedups(rows["median_ns"].to_numpy(np.float64), step.trains)
     is_large = speedups[1] > 1
     rows, speedups = rows[is_large], speedups[:, is_large]
     exposed = rows["exposed_ns"].to_numpy()
@@ -226,7 +229,7 @@ def fp8(step: Step) -> list[Advice]:
         "FP8 has twice the rate, less the cost of casts and scales. Check the accuracy.",
     )
     ratio = units.format_ratio(float(np.average(speedups[1], weights=exposed)))
-    way = "in training" if trains else "without training"
+    way = "in training" if step.trains else "without training"
     evidence = [
         (
             f"on an H200, matrix multiplications of similar length were {ratio} as fast in FP8 {way}, casts and "

@@ -1,0 +1,102 @@
+"""Each rule is silent on what is next to its condition, in inputs that differ in one thing from those it fires on."""
+
+from collections.abc import Callable
+
+import pytest
+from builders import MS, US, TraceBuilder
+from test_advice_rules import BF16, CAT, COPY, FP16, FUSED, steps
+from test_advice_waits import training as waiting
+
+from tcprof.annotate.steps import DOMAIN
+from tcprof.findings.pricing.advice import Advice
+
+NATIVE = "void at::native::(anonymous namespace)::"
+LISTS = f"{NATIVE}multi_tensor_apply_kernel<TensorListMetadata<2>, "
+ADD, SCALE = f"{LISTS}BinaryOpListAlphaFunctor<float>>", f"{LISTS}BinaryOpScalarFunctor<float>>"
+LERP, DIVIDE = f"{LISTS}TernaryOpScalarFunctor<float>>", f"{LISTS}PointwiseOpScalarListFunctor<float>>"
+SOFTMAX = "void softmax_warp_forward<float, float, float, (int)9, (bool)0, (bool)0>(float *)"
+LOSS = "void softmax_warp_forward<float, float, float, (int)9, (bool)1, (bool)0>(float *)"
+MUL = f"{NATIVE}vectorized_elementwise_kernel<4, MulFunctor<float>>"
+CAST = f"{NATIVE}unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>"
+INDEX, CHOOSE = f"{NATIVE}vectorized_gather_kernel<16, long>", f"{NATIVE}sbtopk::gatherTopK<float>"
+FP64, FP32 = "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", "ampere_sgemm_128x64_tn"
+Find = Callable[[TraceBuilder], dict[str, Advice]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fires", "silent"),
+    [
+        ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, LERP, DIVIDE, SCALE, FUSED]),  # lists of averages
+        ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, SCALE, SCALE]),  # clipping
+        ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, ADD]),  # SGD without momentum
+        ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, DIVIDE, SCALE]),  # RMSprop
+        ("attention-in-parts", [BF16, MUL, SOFTMAX, MUL, MUL, BF16], [BF16, MUL, LOSS, MUL, MUL, BF16]),
+        (
+            "attention-in-parts",
+            [BF16, MUL, SOFTMAX, MUL, MUL, BF16],
+            [BF16, MUL, SOFTMAX, CHOOSE, MUL, BF16],
+        ),  # routers
+        ("copies-on-gpu", [BF16, COPY], [BF16, CAST]),
+        ("copies-on-gpu", [BF16, SOFTMAX, INDEX, INDEX], [BF16, SOFTMAX, INDEX, INDEX, CHOOSE]),  # beams
+        ("copies-on-gpu", [BF16, SOFTMAX, INDEX], [BF16, INDEX]),  # tables
+        ("copies-on-gpu", [BF16, CAT, FUSED], [BF16] * 6 + [CAT, FUSED]),
+        ("fp64-matmul", [FP64, FUSED], [FP64, FP32, FUSED]),  # where it was chosen for a part
+        ("fp16-without-scaler", [FP16] * 4 + [FUSED], [FP16, BF16, FUSED]),
+        ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 12, "triton_poi_fused_mul_0"]),
+        ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 9]),
+    ],
+)
+def test_a_rule_is_silent_next_to_its_condition(rule: str, fires: list[str], silent: list[str], find: Find) -> None:
+    assert rule in find(steps(fires))
+    assert rule not in find(steps(silent))
+
+
+@pytest.mark.parametrize(
+    ("outer", "advised"), [("step", True), ("optimizer", False)], ids=["the program's", "of L-BFGS"]
+)
+def test_waits_of_an_optimizer_are_its_own(outer: str, advised: bool, find: Find) -> None:
+    builder = waiting("gemm", "gemm", "gemm", waits_after=(0, 1))
+    for number in range(8):
+        builder.range(outer, number * MS + 1, number * MS + 989 * US, domain=DOMAIN)
+    assert ("synchronizing-calls" in find(builder)) is advised
+
+
+def launching(sizes: int) -> TraceBuilder:
+    """Eight launch-bound steps with grids of so many sizes, one after the other."""
+    builder = TraceBuilder().gpu()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for place in range(90):
+            start = at + place * 11 * US
+            builder.kernel(MUL, start + 6 * US, start + 8 * US, launched=start, gridX=100 + number % sizes)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("sizes", "first"), [(1, "Use CUDA graphs"), (8, "Pad inputs to one size, then use CUDA graphs")]
+)
+def test_graphs_of_sizes_that_change_come_after_padding(sizes: int, first: str, find: Find) -> None:
+    assert find(launching(sizes))["launch-bound"].action == first
+
+
+@pytest.mark.parametrize(
+    ("name", "copies", "action"),
+    [
+        ("data", False, "Load data ahead"),
+        ("load", True, "Load data ahead"),
+        ("think", False, "Reduce other CPU work"),
+        ("backward", True, ""),
+        ("optimizer", True, ""),
+    ],
+)
+def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies: bool, action: str, find: Find) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * 3 * MS
+        builder.range("step", at, at + 3 * MS).range(name, at, at + 2 * MS)
+        if copies:
+            builder.copy("host to device", at + 2 * MS + 5 * US, at + 2 * MS + 9 * US, launched=at + 2 * MS)
+        builder.kernel("gemm", at + 2 * MS + 20 * US, at + 3 * MS, launched=at + 2 * MS + 10 * US)
+    advice = find(builder).get("cpu-work")
+    assert (advice.action if advice else "") == action
