@@ -141,7 +141,7 @@ def replace_folder(target: Path, last: str) -> Iterator[Path]:
 
 def _keep_recording(target: Path, destination: Path) -> None:
     if is_recording(destination):
-        raise OutputError(f"{target} is a recording, which is not replaced by anything else.", _ELSEWHERE)
+        raise OutputError(f"{target} is a recording, which only a new recording may replace.", _ELSEWHERE)
 
 
 def _move(path: Path, destination: Path) -> None:

@@ -48,7 +48,7 @@ def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
             continue
         summary, point, *_ = (" ".join(part.split()) for part in [*about.strip().split("\n\n"), ""])
         if not summary:
-            raise InputError(f"{path} does not say what it does.", "Begin it with a line that says it.")
+            raise InputError(f"{path} does not say what it does.", "Add a first line that says what it does.")
         script = path.relative_to(relative_to) if path.is_relative_to(relative_to) else path
         workloads.append(Workload(path.name, summary, point, _command(script, _is_unprepared(path))))
     return workloads
@@ -60,7 +60,7 @@ def _about(path: Path) -> str | None:
         source = path.read_text(encoding="utf-8")
         module = ast.parse(source) if path.suffix == ".py" else None
     except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(f"{path} cannot be read: {error}.", "Fix it, or take it out of the folder.") from error
+        raise InputError(f"{path} cannot be read: {error}.", "Fix it, or remove it from the folder.") from error
     if module is None:
         lines = source.splitlines()
         comment = lines[: next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))]

@@ -4,12 +4,14 @@ from tcprof.frames.schema import Bool, Float, Int, Schema, Signed, Text
 
 HISTORY_RUNS = Schema(
     "history_runs",
-    "The runs of a store, in order of time: of the commit, else of the recording, at the latest when they were added. "
+    "The runs of a store, ordered by commit time, else by recording time, else by when they were added. "
     "A text is empty where unknown; times are ISO 8601 in UTC.",
     (
-        Int("run_id", "Number of the run; none is given twice.", title="Run"),
-        Text("content", "What a recording, its copies and its saved analysis have in common, and no other run has."),
-        Text("ordered_utc", "The time by which runs are in order.", title="When"),
+        Int("run_id", "Number of the run, which is never reused.", title="Run"),
+        Text(
+            "content", "Identity that a recording shares with its copies and its saved analysis, and with nothing else."
+        ),
+        Text("ordered_utc", "The time by which runs are ordered.", title="When"),
         Text("added_utc", "When the run was added.", title="Added"),
         Text("recorded_utc", "When its recording began, by the clock of its host.", title="Recorded"),
         Text("commit", "The commit that was recorded."),
@@ -38,7 +40,7 @@ SERIES = Schema(
     "The series of a store: one figure of one part of a program, recorded under the same conditions.",
     (
         Int("series_id", "Number of the series.", title="Series"),
-        Text("metric", "Which figure, as the frame that it is from calls it."),
+        Text("metric", "The figure, as its frame calls it."),
         Text(
             "scope",
             "What it measures: step, one role of steps; range, all its instances; module; or capture, where there are "

@@ -7,7 +7,7 @@ from tcprof.frames.steps import MEAN_POWER
 
 RANK = Int("rank", "Number of the rank in the job.")
 _STEP = Int("step", "Number of the step, from 0, the same on all ranks; warm-up is left out.")
-_SPLIT = "Where several run at once, kernels come before communication, and that before copies."
+_SPLIT = "Where several run at once, kernels take precedence over communication, and communication over copies."
 _PARTS = (
     Float("compute_ns", f"A kernel other than NCCL's ran. {_SPLIT}", title="Compute"),
     Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="Exposed NCCL"),

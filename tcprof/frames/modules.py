@@ -90,7 +90,7 @@ MODULE_TREE = Schema(
 )
 FOLDED_MODULES = Schema(
     "folded_modules",
-    "The modules of one GPU, those that are alike in one row, whose figures are over them together.",
+    "The modules of one GPU, with similar ones in one row, whose figures are over them together.",
     (
         *MODULES.columns,
         Int("alike_count", "How many modules a row stands for."),

@@ -39,7 +39,7 @@ _TENSOR = (
     Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
     Float(
         "tensor_active_peak_pct",
-        "Largest sample at least half inside the window; unknown where none is as high as the mean.",
+        "Largest sample that is at least half inside the window; unknown where none is as high as the mean.",
         title="Peak",
     ),
     Float(

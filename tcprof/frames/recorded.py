@@ -26,13 +26,13 @@ GPUS = Schema(
         Float("sm_count", "Streaming multiprocessors."),
         Float("clock_hz", "The highest SM clock."),
         Float("memory_bytes", "Device memory."),
-        Float("dram_bandwidth", "Bytes a second that its memory can move at most.", unit="B/s"),
+        Float("dram_bandwidth", "Peak bandwidth of its memory, in bytes per second.", unit="B/s"),
     ),
     key=("gpu",),
 )
 
 _DENSE = "Dense peak in {}, in 10^12 operations a second, as stated at the boost clock.{}"
-_IN_FP16 = " With sums in FP16, where those in FP32 are slower."
+_IN_FP16 = " With FP16 accumulation, where FP32 accumulation is slower."
 BOARDS = Schema(
     "boards",
     "The boards that are known, see ``tcprof chips``. A GPU has a board's figures if its whole name is one of these.",
@@ -42,7 +42,7 @@ BOARDS = Schema(
         Text("chips", "The chips that it may have; separated by commas."),
         Float("sm_count", "Streaming multiprocessors.", title="SMs"),
         Float("boost_clock_hz", "The SM clock at which its peaks are stated.", title="Boost"),
-        Float("dram_bandwidth", "Bytes a second that its memory can move at most.", title="Memory", unit="B/s"),
+        Float("dram_bandwidth", "Peak bandwidth of its memory, in bytes per second.", title="Memory", unit="B/s"),
         *(
             Float(f"{name}_tflops", _DENSE.format(name.upper(), ""), title=name.upper())
             for name in ("fp64", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
@@ -94,11 +94,9 @@ SAMPLES = Schema(
         Float("dram_read_bytes", "Bytes read from device memory."),
         Float("dram_write_bytes", "Bytes written to device memory."),
         Float("l2_bytes", "Bytes requested from the L2 cache."),
-        Float("l2_request_count", "Requests to the L2 cache; a slice of it takes one in a cycle."),
+        Float("l2_request_count", "Requests to the L2 cache; each slice takes one per cycle."),
         Float("l2_cycles", "Cycles that passed for the L2 cache, over all its slices."),
-        Float(
-            "l1_wavefront_count", "Passes through the L1 data pipes, of shared memory too: an SM makes one in a cycle."
-        ),
+        Float("l1_wavefront_count", "Passes through the L1 data pipes, of shared memory too: one per SM and cycle."),
     ),
     key=("gpu", "start_ns"),
 )

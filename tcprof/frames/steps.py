@@ -7,7 +7,7 @@ from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, Schema, Text
 MEAN_POWER = Float(
     "power_w",
     "Mean power of the GPU over the sampled part of the steps of *step_summary*, without the first 0.1 s of steps that "
-    "follow each other: NVML renews the value only about every 100 ms. Unknown where that is less than half of their "
+    "follow each other: NVML updates the value only about every 100 ms. Unknown where that is less than half of their "
     "time, less than 0.2 s or less than two samples.",
     title="Power",
     unit="W",
@@ -101,7 +101,7 @@ STEP_SUMMARY = Schema(
 KINDS = Schema(
     "kinds",
     "The roles of steps on each GPU: what they are for, whatever their size. Figures per step are over the first role, "
-    "which has most time of those that recur. Figures of a role are without its warm-up and its slow steps.",
+    "which takes most time of those that recur. Figures of a role are without its warm-up and its slow steps.",
     (
         GPU,
         Int("kind", "Number of the role, from 0 for the first."),
@@ -130,7 +130,7 @@ KINDS = Schema(
         Float("gpu_idle_pct", "Share of the steps in which nothing was traced on the GPU.", title="GPU idle"),
         Float(
             "tokens_per_second",
-            "Tokens that decode makes in a second for each sequence of the batch: one a step, over the time of all "
+            "Tokens that decode generates per second and sequence of the batch: one per step, over the time of all "
             "these steps. The batch is not recorded, so the tokens of all sequences together are not known.",
             title="Tokens/s a sequence",
             unit="count",

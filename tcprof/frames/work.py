@@ -149,14 +149,13 @@ KERNELS = Schema(
         ),
         Float(
             "l1_pct",
-            "Passes through the L1 data pipes, which shared memory has too, while it ran, as a share of one in a "
+            "Passes through the L1 data pipes, which shared memory has too, while it ran, as a share of one per "
             "cycle; unknown where wide.",
             title="L1",
         ),
         Float(
             "l2_pct",
-            "Requests to the L2 cache while it ran, as a share of one in a cycle for each slice of it; unknown where "
-            "wide.",
+            "Requests to the L2 cache while it ran, as a share of one per cycle and slice; unknown where wide.",
             title="L2",
         ),
         Float("sm_cycles", "Cycles that passed while it ran, over all launches and SMs."),
@@ -176,8 +175,8 @@ KERNELS = Schema(
         Text(
             "bound",
             "memory, L1 cache (and shared memory), L2 cache, tensor (the tensor pipe), fp32 (float32 on the CUDA "
-            "cores) or issue (the issue slots), if that is at 60 % or more and the highest; else small grid, where "
-            "40 % of the SMs had nothing to do, or latency; communication between GPUs; empty where unknown.",
+            "cores) or issue (the issue slots), if that is at 60 % or more and the highest; else small grid, where 40 "
+            "% of the SMs were idle, or latency; communication between GPUs; empty where unknown.",
             title="Bound by",
         ),
         Text(

@@ -205,7 +205,7 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
     raise InputError(
         f"{stream} is a raw recording, and no importer here can make a report of it. "
         f"{' '.join(said) or 'There is none: Nsight Systems brings it.'}".rstrip(),
-        hint="Or make the report where the Nsight Systems that recorded it is installed whole: "
+        hint="Or make the report where the Nsight Systems that recorded it is fully installed: "
         f"QdstrmImporter -i '{stream.name}'",
     )
 

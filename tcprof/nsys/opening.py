@@ -141,7 +141,7 @@ class OpenedExport:
             for name, _, _ in tables:
                 rows = connection.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()
                 if any(hidden for _, hidden in rows):
-                    raise InputError(f"{self.path}: {name} has columns that are computed.", _FOREIGN)
+                    raise InputError(f"{self.path}: {name} has computed columns.", _FOREIGN)
                 columns[name] = {str(column) for column, _ in rows}
         return columns
 

@@ -116,10 +116,10 @@ def join_frames(ranks: Sequence[ReducedRank], name: str, schema: Schema) -> pd.D
 
 def _explain_none(failures: Sequence[Failure]) -> InputError:
     if not failures:
-        return InputError("There is no recording of a rank.", "Give the recordings or saved analyses of a job.")
+        return InputError("No rank's recording was given.", "Give the recordings or saved analyses of a job.")
     more = f" Nor do {len(failures) - 1:,} others." if len(failures) > 1 else ""
     return InputError(
-        f"{failures[0].file} gives no rank: {failures[0].reason}{more}", "'tcprof show' reads one of them."
+        f"{failures[0].file} gives no rank: {failures[0].reason}{more}", "'tcprof show' reads a single one."
     )
 
 
@@ -171,7 +171,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     for rank in sorted(reduced, key=lambda rank: (rank.rank.rank if rank.rank else -1, rank.file)):
         before = chosen.setdefault(rank.rank.rank if rank.rank else -1, rank)
         if before is not rank:
-            why = "holds the same recording as" if before.content == rank.content else "is of the same rank as"
+            why = "holds the same recording as" if before.content == rank.content else "has the same rank as"
             warnings.append(f"Left out: {rank.file} {why} {before.file}.")
     for what, name in (("programs", "program"), ("GPUs", "gpu_name")):
         kinds = Counter(getattr(rank, name) for rank in chosen.values())
@@ -386,7 +386,7 @@ class Causes:
             return "its GPU waits for the CPU"
         reason = f"its GPU waits for the CPU, mostly in {one_line(idle_path)}"
         if any(path.startswith(f"{idle_path}{SEPARATOR}") for path in self._paths):
-            reason += " outside of the ranges in it: for input, or for what else the program does there"
+            reason += " outside the ranges within it: for input, or for other work of the program"
         return reason
 
 

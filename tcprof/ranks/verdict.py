@@ -85,8 +85,8 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
         return f"{when}, a step would take{most} less; how much of that the CPU hides is unknown."
     if np.isnan(row[f"{name}_ns"]):
         return (
-            f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how "
-            "much it slows kernels, is not known."
+            f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how much it "
+            f"slows kernels, is unknown."
         )
     return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({bounds})."
 
@@ -117,8 +117,8 @@ def describe_base(job: Job) -> tuple[str, ...]:
     lines = [
         "Own time is the step time without waiting in collectives: a rank waits for as long as a collective takes "
         "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "
-        f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and "
-        "GPUs of one kind differ. Where none does, tcprof judges compute the same way, among ranks that wait "
+        f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs "
+        f"of the same kind usually differ. Where none does, tcprof judges compute the same way, among ranks that wait "
         "less than the others."
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):

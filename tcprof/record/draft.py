@@ -41,7 +41,7 @@ def draft_recording(
     metric_set = find_own_set(options.metrics) if options.metrics not in ("tcprof", "default") else None
     if options.metrics == "tcprof" and options.gpus != "none":
         notes.append(
-            "this command samples nsys's own metrics, whole percentages. For exact tensor cycles let the job run "
+            "this command samples nsys's own metrics, in whole percentages. For exact tensor cycles, have the job run "
             "'tcprof profile' itself: it makes its metric set where it records."
         )
     nsys = Nsys(nsys.path, nsys.version, prefix)

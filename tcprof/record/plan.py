@@ -122,7 +122,7 @@ def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, .
         known = ", ".join(str(number) for number in by_number) or "none"
         raise UsageError(
             f"nsys cannot sample GPU {', '.join(unknown)} here.",
-            hint=f"It can sample: {known}. 'tcprof doctor' says why not the others.",
+            hint=f"It can sample: {known}. 'tcprof doctor' says why it cannot sample the others.",
         )
     return tuple(by_number[int(number)] for number in numbers)
 

@@ -116,7 +116,7 @@ def _describe(doing: str, stopping: Stopping, *, is_writing: bool, has_ended: bo
     if is_writing:
         return "nsys writes the report"
     if stopping.is_asked:
-        return "stopping · Ctrl-C gives the report up"
+        return "stopping · Ctrl-C discards the report"
     return f"{doing} · Ctrl-C stops it and keeps the report"
 
 

@@ -227,7 +227,7 @@ class Stopping:
                 f"Type in another terminal: sudo kill -INT {self._family.head}"
             )
         elif number == signal.SIGINT:
-            self._line.say("Stopping; nsys writes the report. A second Ctrl-C gives it up.")
+            self._line.say("Stopping; nsys writes the report. A second Ctrl-C discards it.")
         else:
             self._line.say(f"Stopping because of {signal.Signals(number).name}; nsys writes the report.")
 
@@ -283,7 +283,7 @@ class Stopping:
         left = self._family.living()
         rest = f"Some processes that it started have not ended. To kill them: {self._family.kill_command(left)}"
         if self.is_given_up and not has_report:
-            raise StoppedError("The recording was given up; there is no report.", hint=rest if left else "")
+            raise StoppedError("The recording was discarded; there is no report.", hint=rest if left else "")
         if self.is_asked and left:
             self._line.say(f"nsys has ended. {rest}")
 

@@ -27,7 +27,7 @@ class Kind(StrEnum):
     THREADS = "thread names"
     OUTPUT = "lines of captured output"
     HARDWARE = "serial numbers and bus locations"
-    MESSAGES = "messages of nsys, in part"
+    MESSAGES = "parts of nsys's messages"
     SETTINGS = "settings and facts of the machine"
     TEXTS = "other texts"
     ROWS = "other rows"

@@ -61,7 +61,7 @@ class Cache:
             save(analysis, entry, judged)
             self._make_room()
         except (OSError, OutputError, ValueError) as error:
-            self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache: without this note)")
+            self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache avoids this note)")
 
     def list_entries(self) -> list[Path]:
         """List the analyses that are kept."""

@@ -93,7 +93,7 @@ def explain_folder(folder: Path) -> InputError:
     folders = [each for each in inside if each.is_dir()]
     if jobs := [each for each in folders if is_job(each)]:
         return InputError(
-            f"{folder} has no recordings itself, but {_count(jobs, 'saved job')}.", f"Show one: {_ranks(jobs[0])}"
+            f"{folder} itself has no recordings, but {_count(jobs, 'saved job')}.", f"Show one: {_ranks(jobs[0])}"
         )
     if full := [each for each in folders if list_folder(each)]:
         return InputError(

@@ -178,7 +178,7 @@ def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
         return []
     examples = ", ".join(f"“{_excerpt(text)}”" for text in suspects.examples)
     return [
-        f"Kept, but look before you share: {what} names in which such a text was found: {suspects.count:,}, "
+        f"Kept, but look before you share: {what} names contain such a text: {suspects.count:,}, "
         f"{'for example' if suspects.count > len(suspects.examples) else 'namely'} {examples}. "
         f"See them all with: tcprof {command} COPY"
     ]

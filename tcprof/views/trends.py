@@ -25,7 +25,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 
 _RUNS_SHOWN = 100
 _HOW = (
-    "Points are runs, with their 95 % intervals within the run. Hover for the commit and what it ran with.",
+    "Points are runs, with their 95 % intervals within the run. Hover for the commit and the software it ran with.",
     "Lines are levels, drawn where there are enough runs; the last one's band is its 95 % interval. A diamond marks a "
     "change, a square one that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
 )
@@ -188,8 +188,8 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
     if len(few) == len(trends):
         count = max((len(trend.points) for trend in trends), default=0)
         return (
-            f"{units.format_things(count, 'recording')} are too few to estimate noise; {FEWEST} are needed, "
-            f"or {2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
+            f"{units.format_things(count, 'recording')} are too few to estimate noise; {FEWEST} are needed, or "
+            f"{2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
         )
     count = max(len(trend.points) for trend in trends)
     return tuple(lines) or (f"Steady: no change in {units.format_things(count, 'recording')}.",)
@@ -200,11 +200,11 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
         Heading("Trend", "Values in the order of their commits, the oldest first.", words=True),
         Heading(
             "Level",
-            "Mean since the last change; of too few recordings, their mean.",
+            "Mean since the last change, or of all recordings if they are few.",
             after=("95 % interval",),
             columns=("level", "low", "high"),
         ),
-        Heading("Runs differ by", "Deviation from run to run around the levels.", columns=("spread",), spare=2),
+        Heading("Runs differ by", "Run-to-run deviation around the levels.", columns=("spread",), spare=2),
         Heading("Recordings", columns=("recordings",), spare=1),
         Heading("Verdict", words=True),
     )
@@ -238,8 +238,8 @@ def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
     lines = tuple(tell(*step) for step in joined)
     title = f"{name_run(before.iloc[-1])} → {name_run(after.iloc[0])}"
     circumstances = [
-        f"{HISTORY_RUNS[name].title} changed there, too: {one_line(first)} → {one_line(second)}. To tell which it was, "
-        "record both commits under the same conditions."
+        f"{HISTORY_RUNS[name].title} changed there, too: {one_line(first)} → {one_line(second)}. To find out which of "
+        f"them is the cause, record both commits under the same conditions."
         for name, first, second in find_circumstances(before, after)
     ]
     why = explain(before, after) or (

@@ -29,7 +29,7 @@ def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd)
     assert {"--gpu-metrics-devices=all", "--output=run_%q{SLURM_PROCID}_%h"} < set(command)
     assert command[-3:] == ["train.py", "--name", "a b; rm -rf /"]
     assert "there is no nsys here" in shown.err
-    assert "For exact tensor cycles let the job run 'tcprof profile' itself" in " ".join(shown.err.split())
+    assert "For exact tensor cycles, have the job run 'tcprof profile' itself" in " ".join(shown.err.split())
     assert sorted(path.name for path in login_node.iterdir()) == ["train.py"]
 
 

@@ -156,7 +156,7 @@ def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path
     seen = []
     up = tmp_path / "up"
     send((lambda: up.exists() and (seen.append(left_over()) or True), signal.SIGINT), (after(0.3), signal.SIGINT))
-    with pytest.raises(StoppedError, match="given up; there is no report"):
+    with pytest.raises(StoppedError, match="discarded; there is no report"):
         run_shown(build(DEAF))
     assert sum("script.py" in command and "profile" not in command for command in seen[0].values()) == 3
     assert sum("--start-agent" in command for command in seen[0].values()) == 1

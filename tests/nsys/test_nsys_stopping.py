@@ -84,14 +84,14 @@ def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: 
     handlers = [signal.getsignal(number) for number in stopping._CAUGHT]
     send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
     began = time.monotonic()
-    with pytest.raises(StoppedError, match=r"given up; there is no report") as caught:
+    with pytest.raises(StoppedError, match=r"discarded; there is no report") as caught:
         run_shown(stand_in)
     assert 2.0 < time.monotonic() - began < 12.0
     assert (living(tmp_path), caught.value.hint) == ([], "")
     assert heard(tmp_path) == ["SIGINT", "SIGINT"]
     err = capfd.readouterr().err
     assert err.splitlines() == [
-        "Stopping; nsys writes the report. A second Ctrl-C gives it up.",
+        "Stopping; nsys writes the report. A second Ctrl-C discards it.",
         "Giving up; processes that do not end in a moment are killed.",
     ]
     assert [signal.getsignal(number) for number in stopping._CAUGHT] == handlers

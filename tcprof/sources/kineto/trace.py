@@ -94,9 +94,7 @@ class KinetoTrace(Source):
         tables = (events.ranges, events.modules, events.calls, events.work)
         starts = np.concatenate([table["start"] for table in tables])
         if not len(starts) and self._jax.is_of_jax:
-            raise InputError(
-                f"{self.path} is a trace of JAX in which no GPU worked.", "Record a program that uses a GPU."
-            )
+            raise InputError(f"{self.path} is a JAX trace without GPU work.", "Record a program that uses a GPU.")
         if not len(starts):
             raise InputError(
                 f"{self.path} has no events of torch.profiler that tcprof reads.",
@@ -127,7 +125,7 @@ class KinetoTrace(Source):
         again = pairs[pairs.duplicated("gpu")]
         if self._events.has_too_many_gpus or len(self._devices) + len(again) > MOST_GPUS:
             raise InputError(
-                f"{self.path} is merged from more than the {MOST_GPUS} GPUs that tcprof reads of one trace.",
+                f"{self.path} merges more than the {MOST_GPUS} GPUs that tcprof reads of one trace.",
                 "Keep a trace of each rank in one folder, and run 'tcprof ranks FOLDER'.",
             )
         for row in again.itertuples():

@@ -181,7 +181,7 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
         if len(side.recordings) > 1
     ]
     return (
-        f"Per {step_name(comparison)}, those whose time changed most first.",
+        f"Per {step_name(comparison)}, largest change in time first.",
         f"Matched kernels have {base} of the baseline's kernel time, and {new} of the other side's.",
         *([f"They come from one typical recording per side: {', '.join(named)}."] if named else []),
         _STATUSES,

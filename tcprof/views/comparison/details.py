@@ -118,7 +118,7 @@ def _view_parts(at: _GpuOfSide) -> list[Section]:
     sections: list[Part] = []
     for quantity, table in list_parts(at.comparison, at.gpu).items():
         what = "time" if quantity == TIME else "Tensor Active"
-        caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean"
+        caption = f"The baseline, what each part of the {what} adds or takes away, and the new mean"
         make = partial(figure_waterfall, at.comparison, at.gpu, quantity, at.tables)
         figure = at.figure(f"waterfall-{quantity}", caption, make)
         sections.append(at.section(quantity, titles[quantity], (figure, at.table(table))))

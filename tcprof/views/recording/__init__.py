@@ -195,7 +195,7 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Export schema", recording.schema_version or units.UNKNOWN),
         ("Recorded at", recording.started_utc or units.UNKNOWN),
         ("Length of the recording", units.format_ns(recording.duration_ns)),
-        ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
+        ("Requested sampling frequency", units.format_hz(recording.frequency_hz)),
         ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(sampled)} with Tensor Active"),
         ("Activities on the GPU", units.format_count(len(analysis.activities))),
         ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
@@ -221,7 +221,7 @@ def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
         "Process": _describe_rank(analysis),
         "Host (alias)": identity.host,
         "PyTorch": identity.torch_version,
-        "CUDA of the driver": recording.cuda_version,
+        "CUDA version of the driver": recording.cuda_version,
     }
     return [(name, text) for name, text in facts.items() if text]
 

@@ -71,7 +71,7 @@ def _name_part(part: Mapping[Any, Any]) -> str:
 def _list_longest(analysis: Analysis, gaps: pd.DataFrame, limit: int | None) -> list[Table]:
     """List the longest gaps of each GPU, so many, None for all."""
     headings = (
-        Heading("Length", "From the end of the work before it to the begin of the next.", "ns", columns=("length_ns",)),
+        Heading("Length", "From the end of the work before it to the start of the next.", "ns", columns=("length_ns",)),
         *(Heading.of(GAPS[name], spare=spare) for name, spare in _OF_GAP.items()),
     )
     tables = []

@@ -139,7 +139,7 @@ def _add_samples(
         curve = _add_curve(store, metric, peaks[metric], bins.mean, bins.low, bins.high)
         tracks.append({**_add_times(store, bins.start, bins.end, bars), "curves": [curve]})
         width = max(width, bins.bin_ns)
-    note = f"Samples are in the page as smallest, mean and largest of bins of {units.format_ns(width)}."
+    note = f"The page has the minimum, mean and maximum of the samples in bins of {units.format_ns(width)}."
     return peaks, tracks, [note]
 
 
