@@ -111,7 +111,7 @@ def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
     opened.evaluate(f"window.tcprof.shown.show({{start: {1.01 * STEP_S}, end: {1.02 * STEP_S}}})")
     opened.wait_for_timeout(400)
     assert shown.text_content().startswith("Shown: ")
-    assert [text[:3] for text in within.all_text_contents()] == ["1 ×"], "only the step is there"
+    assert within.all_text_contents() == ["1 ×"], "only the step is there"
     assert opened.locator(".explorer tr.outside .name").all_text_contents() == ["forward", "backward"]
     opened.locator("[data-whole]").click()
     opened.wait_for_timeout(400)

@@ -95,7 +95,9 @@ export function markRow(made: HTMLElement, { row, open }: Seen, { current, holdi
   const told = within?.(row);
   made.classList.toggle("outside", told === "");
   made.querySelector(".within")?.remove();
-  if (told) made.querySelector(".line")!.append(element("span", { className: "within" }, told));
+  if (!told) return;
+  const [count, time] = told.split(" here, ");
+  made.querySelector(".line")!.append(element("span", { className: "within", title: `${told} in the timeline's window`, ariaLabel: `${count} ${time} here` }, count));
 }
 
 /** A name on one line, of which the middle is left out where there is no space; all of it is copied. */

@@ -1,7 +1,7 @@
 /** The timeline as it is drawn, on one canvas: what is in its window, and what the pointer finds there. */
 import { isDark, readColor, type Painted } from "../colors";
 import { element, find } from "../dom";
-import { formatSeconds, timeTicks } from "../format";
+import { timeTicks } from "../format";
 import { firstAbove } from "../intervals";
 import { fillCurves, nearestPoint, type FilledCurve } from "./curves";
 import type { Gpu } from "./gpus";
@@ -234,11 +234,6 @@ export class Drawing {
     pen.fillRect(0, 0, whole.width, whole.height);
     pen.drawImage(lanes, 0, 0);
     return whole.toDataURL();
-  }
-
-  /** How much of the recording is shown. */
-  get said(): string {
-    return this.#shown.isWhole ? formatSeconds(this.#shown.length) : this.#shown.said;
   }
 }
 
