@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.ranges.nesting import Texts
+from tcprof.analysis.steps.roles import find_named
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.arrays import Bools
 
@@ -19,10 +20,9 @@ def join_called_models(ranges: pd.DataFrame) -> pd.DataFrame:
 
     A step of training begins with the calls before it, one of calls ends with the last of them.
     """
-    name = ranges["name"].cat
-    is_step = np.array([text == STEP or str(text).startswith(_CALL) for text in name.categories], dtype=bool)
+    is_step = find_named(ranges["name"], lambda text: text == STEP or text.startswith(_CALL))
     is_ours = (ranges["domain"] == DOMAIN).to_numpy()
-    steps = np.flatnonzero(is_ours & ranges["start_end"].to_numpy() & np.append(is_step, False)[name.codes])
+    steps = np.flatnonzero(is_ours & ranges["start_end"].to_numpy() & is_step)
     start, end = (ranges[column].to_numpy(copy=True) for column in ("start_ns", "end_ns"))
     for (process, thread), places in ranges.iloc[steps].groupby(["process", "thread"]).indices.items():
         rows = steps[places]

@@ -13,8 +13,6 @@ from tcprof.analysis.steps.marked_steps import (
     LEAST_SHARE,
     count_steady,
     find_marked_steps,
-    find_step_of_activities,
-    find_step_of_ranges,
     set_warm_up,
 )
 from tcprof.analysis.steps.roles import StepContents
@@ -81,14 +79,19 @@ def _find_contents(
     activities: pd.DataFrame,
     api_calls: pd.DataFrame,
 ) -> tuple[Ints, list[StepContents]]:
-    """Find the step that each activity belongs to, and what the steps of each GPU hold."""
+    """Find the step that each activity belongs to, of several the last, and what the steps of each GPU hold."""
     step_of = np.full(len(activities), -1, dtype=np.int64)
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     thread = np.append(api_calls["thread"].to_numpy(), -1)[launches_of(api_calls, activities)]
     contents = []
     for gpu, gpu_steps in steps.groupby("gpu"):
-        inside = find_step_of_ranges(hierarchy, gpu_steps)
-        step = find_step_of_activities(inside, attribution, (activities["gpu"] == gpu).to_numpy())
+        inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
+        inside[gpu_steps["range"].to_numpy()] = np.arange(len(gpu_steps))
+        for ranges in hierarchy.levels[1:]:
+            inside[ranges] = np.maximum(inside[ranges], inside[hierarchy.parent[ranges]])
+        pairs = (activities["gpu"] == gpu).to_numpy()[attribution.activity]
+        step = np.full(len(activities), -1, dtype=np.int64)
+        np.maximum.at(step, attribution.activity[pairs], inside[attribution.range[pairs]])
         step_of = np.where(step >= 0, gpu_steps.index.to_numpy()[step], step_of)
         rows = np.flatnonzero((step >= 0) & is_kernel)
         contents.append(StepContents(gpu_steps, activities.iloc[rows], step[rows], thread[rows], hierarchy, inside))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
@@ -140,15 +141,14 @@ def add_to_ranges(
 ) -> tuple[Hierarchy, Attribution]:
     """Append the steps to hierarchy and attribution; causes stay, as steps are no ranges."""
     count, added = len(hierarchy.ranges), len(steps.ranges)
-    columns: dict[str, object] = {
-        name: np.append(hierarchy.ranges[name], steps.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
-    }
-    for name in _TEXTS:  # by their numbers, since there may be millions of rows
-        categories = hierarchy.ranges[name].cat
-        texts = [*categories.categories.tolist(), *steps.ranges[name].cat.categories.tolist()]
-        unique = pd.Index(dict.fromkeys(texts), dtype=object)
-        codes = np.append(categories.codes, np.full(added, unique.get_loc(texts[-1])))
-        columns[name] = pd.Categorical.from_codes(codes, unique)
+    columns: dict[str, object] = {}
+    for name in NVTX_RANGES.names:
+        pair = hierarchy.ranges[name], steps.ranges[name]
+        if name in _TEXTS:  # by their numbers, since there may be millions of rows
+            texts = (one.cat.rename_categories(one.cat.categories.astype(object)) for one in pair)
+            columns[name] = union_categoricals([*texts])
+        else:
+            columns[name] = np.append(*pair)
     path = {"domain": KERNEL_ORDER_DOMAIN, "path": KERNEL_ORDER, "name": KERNEL_ORDER, "depth": 1, "parent_id": -1}
     rows = np.arange(count, count + added)
     outermost, *inner = hierarchy.levels or [rows[:0]]

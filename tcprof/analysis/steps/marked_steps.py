@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR
-from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu, union
@@ -70,23 +70,6 @@ def find_marked_steps(
         slow="",
     )
     return set_warm_up(frame.reset_index(drop=True), None)
-
-
-def find_step_of_ranges(hierarchy: Hierarchy, steps: pd.DataFrame) -> Ints:
-    """Find the step of one GPU that each range is, or lies in, by its position; of several the last; -1 for none."""
-    inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
-    inside[steps["range"].to_numpy()] = np.arange(len(steps))
-    for rows in hierarchy.levels[1:]:
-        inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
-    return inside
-
-
-def find_step_of_activities(inside: Ints, attribution: Attribution, on_gpu: Bools) -> Ints:
-    """Find for each activity of a GPU the step that it belongs to, of several the last; -1 for none."""
-    step = np.full(len(on_gpu), -1, dtype=np.int64)
-    pairs = on_gpu[attribution.activity]
-    np.maximum.at(step, attribution.activity[pairs], inside[attribution.range[pairs]])
-    return step
 
 
 def set_outside_steps(

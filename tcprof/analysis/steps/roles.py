@@ -5,6 +5,7 @@ backward pass or an optimizer, or evaluation, which has neither; prefill and dec
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +27,12 @@ _OF_SEQUENCES = ("attention", "softmax")  # work of models that generate; its si
 _LOSS = re.compile(r"Loss\d*$")  # modules that several models may be trained with
 _NUMBER = re.compile(r"\d+")
 _Texts = npt.NDArray[np.object_]
+
+
+def find_named(names: pd.Series, is_one: Callable[[str], object]) -> Bools:
+    """Find the rows whose name is one of those wanted, asking once for each name."""
+    chosen = np.array([bool(is_one(str(text))) for text in names.cat.categories], dtype=bool)
+    return np.asarray(np.append(chosen, False)[names.cat.codes])
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,8 @@ class StepContents:
 
     def _name_phases(self, index: Ints, names: _Texts) -> _Texts:
         """Name the phases of steps of one name, where there are several."""
-        trains = (self._has_backward | self._has_optimizer)[index]
-        phase, has_work = self._phases_of_generation[index], self._launch_count[index] > 0
+        trains = (self._has_backward | self._has(self.works_on((OPTIMIZER,))))[index]
+        phase, has_work = self._phases_of_generation[index], self._has(self.step >= 0)[index]
         if trains.any():
             # Without a backward pass that shows, steps that lack the optimizer may accumulate gradients.
             is_mixed = self._has_backward[index].any() and (~trains & has_work).any()
@@ -97,35 +104,24 @@ class StepContents:
         length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
         return np.stack([np.bincount(self.step, values, len(self.steps)) for values in (threads, length)], axis=1)
 
-    @cached_property
-    def _launch_count(self) -> Ints:
-        return np.bincount(self.step, minlength=len(self.steps))
-
     def _has(self, chosen: Bools) -> Bools:
         has: Bools = np.bincount(self.step, chosen, minlength=len(self.steps)) > 0
         return has
 
     def works_on(self, works: tuple[str, ...]) -> Bools:
         """Find the kernels that do such work, see ``parse_name``."""
-        names = self.kernels["name"].cat
-        chosen = np.array([parse_name(text).work in works for text in names.categories], dtype=bool)
-        return np.asarray(chosen[names.codes])
-
-    @cached_property
-    def _has_optimizer(self) -> Bools:
-        return self._has(self.works_on((OPTIMIZER,)))
+        return find_named(self.kernels["name"], lambda text: parse_name(text).work in works)
 
     @cached_property
     def _has_backward(self) -> Bools:
         """Find the steps with a range or kernels of a backward pass, or launches of a second thread, as autograd's."""
-        names, ranges = self.kernels["name"].cat, self.hierarchy.ranges
-        is_backward = np.array([bool(_BACKWARD.search(text)) for text in names.categories], dtype=bool)[names.codes]
+        ranges = self.hierarchy.ranges
+        is_backward = find_named(self.kernels["name"], _BACKWARD.search)
         first = np.full(len(self.steps), np.iinfo(np.int64).max)
         np.minimum.at(first, self.step, self.thread)
         by_kernels = self._has(is_backward | ((first[self.step] >= 0) & (self.thread > first[self.step])))
-        texts = ranges["name"].cat
-        is_named = np.array([bool(_BACKWARD.search(str(text))) for text in texts.categories], dtype=bool)[texts.codes]
-        rows = np.flatnonzero(is_named & (ranges["domain"] != OPS_DOMAIN).to_numpy() & (self.step_of_range >= 0))
+        is_own = (ranges["domain"] != OPS_DOMAIN).to_numpy() & (self.step_of_range >= 0)
+        rows = np.flatnonzero(find_named(ranges["name"], _BACKWARD.search) & is_own)
         return np.asarray(by_kernels | (np.bincount(self.step_of_range[rows], minlength=len(self.steps)) > 0))
 
     @cached_property

@@ -10,7 +10,7 @@ from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.analysis.steps.marked_steps import MAD_TO_DEVIATION, NARROWEST_BAND
-from tcprof.analysis.steps.roles import StepContents
+from tcprof.analysis.steps.roles import StepContents, find_named
 from tcprof.arrays import Floats, Ints
 from tcprof.sources.xla import COMPILATION
 
@@ -67,8 +67,7 @@ def _list_gaps(busy: StepFunction, begin: Ints, lengths: Floats, calls: pd.DataF
     end = begin + np.nan_to_num(lengths)
     sums_of_cause: dict[str, Floats] = {}
     for cause, pattern in _CALLS:
-        chosen = np.array([bool(pattern.match(str(name))) for name in calls["name"].cat.categories], dtype=bool)
-        rows = calls[np.append(chosen, False)[calls["name"].cat.codes]]
+        rows = calls[find_named(calls["name"], pattern.match)]
         index = np.searchsorted(gap_start, rows["end_ns"]) - 1
         is_inside = (index >= 0) & (np.append(gap_end, 0)[index] > rows["start_ns"])
         gap = np.unique(index[is_inside])
