@@ -73,7 +73,6 @@ NOT_YET_CLEAN = {
     "redaction",
     "sources",
     "sources/kineto",
-    "sources/nsys_sqlite",
 }
 NOT_YET_UNIQUE = {
     "Columns",
@@ -101,6 +100,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
+    "sources/nsys_sqlite",
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

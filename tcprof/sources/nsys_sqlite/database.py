@@ -77,15 +77,15 @@ class Database:
             self._times = Limits(-most, most)
 
     def has(self, table: Table) -> bool:
-        """Whether the export has the table; nsys leaves out tables without rows."""
+        """Tell whether the export has the table; nsys leaves out tables without rows."""
         return table.name in self._file.columns
 
     def has_column(self, table: Table, name: str) -> bool:
-        """Whether this version's table has the column."""
+        """Tell whether this version's table has the column."""
         return name in self._file.columns.get(table.name, ())
 
     def read(self, query: Query) -> Columns:
-        """The columns of a query, without rows that are wrong; empty ones where the export lacks the table."""
+        """Read the columns of a query without invalid rows; empty ones where the export lacks the table."""
         parts = self.collect(query, lambda columns: columns)
         if not parts:
             numbers = {name: np.empty(0, dtype=np.int64) for name in query.defaults}
@@ -94,7 +94,7 @@ class Database:
         return joined | {name: pa.concat_arrays([part[name] for part in parts]) for name in query.texts}
 
     def collect(self, query: Query, take: Callable[[Columns], _Taken]) -> list[_Taken]:
-        """What a function makes of the rows of a big table, some ten thousand at a time.
+        """Apply a function to a table's rows, some ten thousand at a time, and list its results.
 
         Args:
             take: Must not keep anything of the columns beside what it returns.
@@ -127,7 +127,7 @@ class Database:
         read: Callable[[pa.RecordBatch], Columns],
         take: Callable[[Columns], _Taken],
     ) -> list[_Taken]:
-        """What ``collect`` gives of parts of a table, in order, several at the same time.
+        """Apply ``take`` to the batches of several parts of a table at a time; its results are in order.
 
         Never in the main thread: Ctrl-C there could leave open what ADBC has opened within something that is closed.
         """
@@ -139,7 +139,7 @@ class Database:
             return [taken for part in pool.map(collect_part, parts) for taken in part]
 
     def _parts(self, table: Table, statement: Select[Any]) -> list[Select[Any]]:
-        """A statement, for each some million rows of a table that has more."""
+        """Split a statement by row numbers into one for every two million rows of a large table."""
         named_so = any(name.lower() == "rowid" for name in self._file.columns[table.name])
         if named_so or self._file.is_small:  # too small to have so many rows
             return [statement]
@@ -156,47 +156,47 @@ class Database:
         return [statement.where(row.between(start, min(start + ROWS_OF_PART - 1, last))) for start in starts]
 
     def processes(self, ids: Ints) -> Ints:
-        """The process of each global id: its number, with a mark above it where it is of another virtual machine."""
-        found: Ints = (ids >> _PROCESS) & 0xFFFFFF
+        """Take the process from each global id: its number, marked above where it is of another virtual machine."""
+        number: Ints = (ids >> _PROCESS) & 0xFFFFFF
         other = (ids >> _MACHINE) ^ self._machine
         is_other = (other != 0) & (ids >= 0)
-        return np.where(is_other, found & OWN_NUMBER | (other % 3 + 1) << 22, found) if is_other.any() else found
+        return np.where(is_other, number & OWN_NUMBER | (other % 3 + 1) << 22, number) if is_other.any() else number
 
     @cached_property
     def _machine(self) -> int:
-        """What the global ids of most processes begin with: the least, so that no order of rows matters."""
+        """Find what the global ids of most processes begin with: the least, so that no order of rows matters."""
         for table, name in ((schema.KERNELS, "globalPid"), (schema.API_CALLS, "globalTid"), (schema.NVTX, "globalTid")):
             if self.has_column(table, name):
                 column = table.c[name]
                 least = select(func.min(column)).where(func.typeof(column) == "integer", column >= 0)
                 with self._file.connect() as connection:
-                    ((found,),) = connection.execute(_sql(least)).fetchall()
-                if found is not None:
-                    return int(found) >> _MACHINE
+                    ((low,),) = connection.execute(_sql(least)).fetchall()
+                if low is not None:
+                    return int(low) >> _MACHINE
         return 0
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
-        """The entries of the export's string table with these ids, as far as they are there."""
-        found: dict[int, str] = {}
+        """Look up ids in the export's string table; those it lacks are left out."""
+        strings: dict[int, str] = {}
         wanted = sorted({int(key) for key in ids} - {UNKNOWN})
         for first in range(0, len(wanted), IDS_AT_ONCE):
             some = wanted[first : first + IDS_AT_ONCE]
             rows = self.read(Query(STRINGS, required=("id",), texts=("value",), where=STRINGS.c.id.in_(some)))
-            found |= dict(zip(rows["id"].tolist(), texts(rows["value"]), strict=True))
-        return found
+            strings |= dict(zip(rows["id"].tolist(), texts(rows["value"]), strict=True))
+        return strings
 
     def tell(self, table: Table, column: str, what: str, count: int, *, kept: bool = False) -> None:
-        """Note something wrong, see ``Wrong``; what is read again is not counted again."""
+        """Note invalid values, see ``InvalidValues``; what is read again is not counted again."""
         place = f"{table.name}.{column}"
         if count > getattr(self._wrong.get((place, what)), "count", 0):
             self._wrong[place, what] = InvalidValues(place, what, count, kept)
 
     def wrong(self) -> tuple[InvalidValues, ...]:
-        """What has been found to be wrong, in order of places."""
+        """List all invalid values noted so far, in order of places."""
         return tuple(self._wrong[key] for key in sorted(self._wrong))
 
     def close_backwards(self, table: Table, start: Ints, end: Ints) -> Ints:
-        """The ends, where they lie before their start the start: told, and kept as empty."""
+        """Return the ends, each at least its start; those that were not are noted as invalid."""
         self.tell(table, "end", "before the start", int((end < start).sum()), kept=True)
         return np.maximum(end, start)
 
@@ -205,7 +205,7 @@ class Database:
         return {name: self._times if limits is schema.TIME else limits for name, limits in declared.items()}
 
     def _batches(self, table: Table, statement: Select[Any]) -> Iterator[pa.RecordBatch]:
-        """The rows that a statement gives, by ADBC itself: its cursors load pyarrow's data sets, and take SIGINT."""
+        """Yield the rows of a statement from ADBC itself: its cursors load pyarrow's data sets, and take SIGINT."""
         count = 0
         with (
             adbc_driver_sqlite.connect(self._file.uri) as database,
@@ -224,18 +224,18 @@ class Database:
                         yield batch
 
     def look_through(self, query: Query) -> None:
-        """Count and tell what is wrong in a table whose rows that were read are not all that there should be."""
+        """Count and note what is invalid in a table, after a read that failed or gave too few rows."""
         self._file.check(query.table.name)
         columns, limits = self._file.columns[query.table.name], self._limits(query)
-        found = query.wrong(columns, limits)
-        if found:
+        conditions = query.wrong(columns, limits)
+        if conditions:
             with self._file.connect() as connection:
                 counts = connection.execute(_sql(query.count_wrong(columns, limits))).fetchone()
-            for (column, what), count in zip(found, counts, strict=True):
+            for (column, what), count in zip(conditions, counts, strict=True):
                 self.tell(query.table, column, what, count or 0)
 
     def _measured(self, query: Query, columns: Columns) -> Columns:
-        """The same columns; texts that were cut, since they are too long, are told."""
+        """Return the columns unchanged; texts cut at the longest length are noted as invalid."""
         for name in query.texts:
             long = int(pc.sum(pc.equal(pc.binary_length(columns[name]), LONGEST_TEXT)).as_py() or 0)
             self.tell(query.table, name, f"of {LONGEST_TEXT:,} bytes or more", long, kept=True)
@@ -243,12 +243,12 @@ class Database:
 
 
 def texts(column: pa.Array) -> list[str]:
-    """A column of texts, each up to a NUL, behind which no reader of the export shows anything."""
+    """Decode a column of texts, each up to its first NUL, where every reader of exports ends it."""
     return [decode(value.partition(b"\0")[0]) for value in column.to_pylist()]
 
 
 def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, int]]]:
-    """The distinct pairs of a process and a number of its own (32 bits), and for each row which pair it is."""
+    """Number the distinct pairs of a process and a 32-bit number of its own; return rows' numbers, and the pairs."""
     codes, keys = pd.factorize((process << 32) + (number & 0xFFFFFFFF))
     lower = ((keys + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)  # as it was, with its sign
     return codes, list(zip((keys >> 32).tolist(), lower.tolist(), strict=True))
@@ -264,7 +264,7 @@ def _columns(batch: pa.RecordBatch, query: Query) -> Columns:
 
 
 def _bytes(column: pa.Array) -> pa.Array:
-    """A column of texts as bytes; ADBC takes empty ones for NULL, and where all are empty for numbers."""
+    """Cast a column of texts to bytes; ADBC takes empty texts for NULL, and a column of them for numbers."""
     return column.fill_null(b"") if pa.types.is_binary(column.type) else pa.array([b""] * len(column), pa.binary())
 
 

@@ -24,7 +24,7 @@ _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have b
 
 
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
-    """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
+    """Read kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
@@ -50,7 +50,7 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
 
 
 def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns, with the ends of work that overruns what follows in its stream cut."""
+    """Cut the ends of work that overruns the next work in its stream."""
     stream = pd.DataFrame({name: columns[name] for name in _OFTEN_ONE}).groupby(list(_OFTEN_ONE), sort=False).ngroup()
     is_known = (columns["stream"] != UNKNOWN) & (columns["process"] != UNKNOWN)
     serial = np.where(is_known, stream, UNKNOWN)
@@ -66,16 +66,16 @@ def _read_kind(
     sizes = _GEOMETRY if kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
     facts = {"memcpy": ("bytes", *_SIDES), "memset": ("bytes",)}.get(kind, ())
-    unknown = [dict.fromkeys(each, UNKNOWN) for each in (places, facts)]
-    found = database.read(Query(table, ("start", "end"), unknown[0], unknown[1]))
-    start, device, pid = found["start"], found["deviceId"], found["globalPid"]
-    codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
+    unknown = [dict.fromkeys(columns, UNKNOWN) for columns in (places, facts)]
+    rows = database.read(Query(table, ("start", "end"), unknown[0], unknown[1]))
+    start, device, pid = rows["start"], rows["deviceId"], rows["globalPid"]
+    codes = rows[code[0]] if code else np.zeros(len(start), dtype=np.int64)
     process = np.where(pid == UNKNOWN, UNKNOWN, database.processes(pid))
     if len(process) and (process == UNKNOWN).all():  # old exports do not say: it is the one that made all API calls
         threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
         processes = np.unique(database.processes(threads))
         process[:] = processes[0] if len(processes) == 1 else UNKNOWN
-    moved = found["bytes"] if facts else np.full(len(start), UNKNOWN)
+    moved = rows["bytes"] if facts else np.full(len(start), UNKNOWN)
     numbers, unique_codes = pd.factorize(codes)
     names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
     if kind == "kernel":
@@ -84,30 +84,30 @@ def _read_kind(
         "gpu": _gpu_numbers(process, device, gpu_of),
         "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
         "name": name_codes(numbers, [names.get(int(code)) or UNNAMED for code in unique_codes]),
-        "launch_geometry": _named_geometry([found[size] for size in sizes], len(start)),
-        "stream": found["streamId"],
+        "launch_geometry": _named_geometry([rows[size] for size in sizes], len(start)),
+        "stream": rows["streamId"],
         "process": process,
-        "correlation": found["correlationId"],
+        "correlation": rows["correlationId"],
         "start_ns": start,
-        "end_ns": database.close_backwards(table, start, found["end"]),
+        "end_ns": database.close_backwards(table, start, rows["end"]),
         "moved_bytes": np.where(moved == UNKNOWN, np.nan, moved),
-        "host_memory": _host_memory(codes, *(found[side] for side in _SIDES if side in found)),
+        "host_memory": _host_memory(codes, *(rows[side] for side in _SIDES if side in rows)),
     }
 
 
 def _host_memory(copied: Ints, *sides: Ints) -> pd.Categorical:
-    """The memory of each copy's source or target, whichever is the host's; of other activities empty."""
+    """Name the memory of each copy's host side; empty for other activities."""
     codes = np.zeros(len(copied), dtype=np.int8)
     names = ["", *dict.fromkeys(schema.HOST_MEMORY.values())]
     for way, side in zip(_OF_HOST, sides, strict=False):
         kinds = pd.Series(side).map(schema.HOST_MEMORY)
-        known = (copied == way) & kinds.notna().to_numpy()
-        codes[known] = pd.Categorical(kinds[known], names).codes
+        is_host = (copied == way) & kinds.notna().to_numpy()
+        codes[is_host] = pd.Categorical(kinds[is_host], names).codes
     return pd.Categorical.from_codes(codes, names)
 
 
 def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
-    """Grid and block as text; empty where there are none."""
+    """Write grid and block as text; empty where there are none."""
     codes, values = np.zeros(count, dtype=np.int64), [""]
     for place, dimension in enumerate(dimensions):
         size_codes, sizes = pd.factorize(dimension)
@@ -118,20 +118,20 @@ def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
 
 
 def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:
-    """The GPU of each activity: by process and device, else by device, else the device number itself."""
+    """Look up the GPU of each activity: by process and device, else by device, else the device number itself."""
     codes, pairs = distinct_pairs(process, device)
-    own = [(process & OWN_NUMBER if process >= 0 else process, device) for process, device in pairs]
-    numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in own]
+    keys = [(process & OWN_NUMBER if process >= 0 else process, device) for process, device in pairs]
+    numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in keys]
     return np.array(numbers, dtype=np.int64)[codes] if len(process) else process
 
 
 def read_launches(database: Database) -> pd.DataFrame:
-    """The API calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
+    """Read the API calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
     calls = schema.API_CALLS
     started = _correlations(database)
     if not database.has(calls) or started is None:
         return API_CALLS.empty()
-    found = database.read(
+    rows = database.read(
         Query(
             calls,
             required=("start", "globalTid", "correlationId"),
@@ -139,7 +139,7 @@ def read_launches(database: Database) -> pd.DataFrame:
             where=calls.c.correlationId.in_(started),
         )
     )
-    start, thread, correlation, end = found.values()
+    start, thread, correlation, end = rows.values()
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
     process = database.processes(thread)[order]
@@ -156,27 +156,27 @@ def read_launches(database: Database) -> pd.DataFrame:
 
 
 def read_calls(database: Database, *patterns: str) -> pd.DataFrame:
-    """The API calls of such names, with the columns of ``tcprof.frames.WAITS``."""
+    """Read the API calls of such names, with the columns of ``tcprof.frames.WAITS``."""
     calls = schema.API_CALLS
     if not database.has_column(calls, "nameId"):
         return WAITS.empty()
     columns = ("start", "end", "globalTid", "nameId")
-    found = database.read(Query(calls, required=columns, where=or_(*map(_is_called, patterns))))
-    codes, ids = pd.factorize(found["nameId"])
+    rows = database.read(Query(calls, required=columns, where=or_(*map(_is_called, patterns))))
+    codes, ids = pd.factorize(rows["nameId"])
     texts = database.strings(ids)
-    order = np.argsort(found["start"], kind="stable")
+    order = np.argsort(rows["start"], kind="stable")
     named = {
-        "process": database.processes(found["globalTid"]),
-        "thread": found["globalTid"] & 0xFFFFFF,
+        "process": database.processes(rows["globalTid"]),
+        "thread": rows["globalTid"] & 0xFFFFFF,
         "name": name_codes(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
-        "start_ns": found["start"],
-        "end_ns": np.maximum(found["start"], found["end"]),
+        "start_ns": rows["start"],
+        "end_ns": np.maximum(rows["start"], rows["end"]),
     }
     return WAITS.conform(pd.DataFrame({name: column[order] for name, column in named.items()}, copy=False))
 
 
 def count_lost_launches(database: Database) -> int | None:
-    """How many launches have no kernel in the recording, although it went on long enough to have it.
+    """Count the launches without a kernel, although the recording went on long enough to have it.
 
     A launch is surely lost if every stream that its process uses much has a kernel that was launched later; the kernels
     of other launches may have run after the recording had ended. None where this is unknown: launches that are
@@ -196,15 +196,15 @@ def count_lost_launches(database: Database) -> int | None:
     launches = pd.DataFrame({"process": thread, "correlation": called["correlationId"], "start": called["start"]})
     launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
     recorded = pd.DataFrame({"process": owner, "correlation": ran["correlationId"], "stream": ran["streamId"]})
-    found = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
-    streams = found.groupby(["process", "stream"])["start"].agg(["max", "size"])
+    launches = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
+    streams = launches.groupby(["process", "stream"])["start"].agg(["max", "size"])
     much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
-    last = found["process"].map(much.groupby("process")["max"].min())
-    return int((found["stream"].isna() & (found["start"] < last)).sum())
+    last = launches["process"].map(much.groupby("process")["max"].min())
+    return int((launches["stream"].isna() & (launches["start"] < last)).sum())
 
 
 def _is_called(pattern: str) -> ColumnElement[bool]:
-    """API calls of such names. Nothing longer is one, and finding a pattern with two gaps takes long in megabytes."""
+    """Select API calls by name, short ones only: matching a pattern with two gaps in megabytes takes long."""
     names = schema.STRINGS.c
     named = (func.length(names.value) < _LONGEST_CALL) & names.value.like(pattern)
     return schema.API_CALLS.c.nameId.in_(select(names.id).where(named))

@@ -49,7 +49,7 @@ class NsysExport:
         self._database = Database(path)
 
     def recording(self) -> Recording:
-        """What the export says about its recording."""
+        """Return what the export says about its recording."""
         exported = self._properties(schema.OLD_EXPORT_METADATA) | self._properties(schema.EXPORT_METADATA)
         settings = self._rows(schema.CAPTURE_METADATA)
         captured = dict(settings)
@@ -68,7 +68,7 @@ class NsysExport:
         )
 
     def _observed(self, settings: list[tuple[str, str]], system: Mapping[str, str]) -> Identity:
-        """What nsys wrote down of host, GPUs and the process that it started; a redacted copy has none of it."""
+        """Identify host, GPUs and the started process from nsys's own notes; a redacted copy has none of them."""
         entries = (value.partition("=") for name, value in settings if name == "PROCESS_0:ENVIRONMENT_VARIABLE")
         command = [value for name, value in settings if re.fullmatch(r"PROCESS_0:(COMMAND|ARGUMENT_\d+)", name)]
         launch = identify_launch({None: {name: value.strip('"') for name, _, value in entries}}, command)
@@ -78,7 +78,7 @@ class NsysExport:
         return replace(launch, gpus=gpus, host=alias_of("host", host) if host else "")
 
     def gpus(self) -> pd.DataFrame:
-        """The GPUs that the export names, see ``tcprof.frames.GPUS``."""
+        """Return the GPUs that the export names, see ``tcprof.frames.GPUS``."""
         return self._gpus
 
     @cached_property
@@ -96,45 +96,45 @@ class NsysExport:
 
     @cached_property
     def _gpu_rows(self) -> Columns:
-        """The table of GPUs of newer exports, none where there is no such table."""
+        """Read the table of GPUs of newer exports; no rows where there is no such table."""
         facts = dict.fromkeys(_GPU_FACTS, 0) | {"cuDevice": UNKNOWN}
         return self._database.read(Query(schema.GPUS, ("id",), facts=facts, texts=_GPU_TEXTS))
 
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
-        """The GPU metric samples; only the given columns of ``tcprof.frames.SAMPLES`` are read."""
+        """Read the GPU metric samples, only the given columns of ``tcprof.frames.SAMPLES``."""
         samples = read_samples(self._database, self.gpus(), metrics)
         return replace(samples, power=read_power(self._database, self._gpu_rows))
 
     def ranges(self) -> pd.DataFrame:
-        """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
+        """Read the NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
         return read_ranges(self._database, self._duration)
 
     def marks(self) -> pd.DataFrame:
-        """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+        """Read the NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
         return read_marks(self._database)
 
     def api_calls(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
+        """Read the API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
         return read_launches(self._database)
 
     def waits(self) -> pd.DataFrame:
-        """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+        """Read the API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
         return read_calls(self._database, *_WAITS)
 
     def setup_calls(self) -> pd.DataFrame:
-        """The API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        """Read the API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
         return read_calls(self._database, *_SETUP_CALLS)
 
     def lost_launches(self) -> int | None:
-        """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
+        """Count launches whose kernels are not in the recording; None where this is unknown."""
         return count_lost_launches(self._database)
 
     def activities(self) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
+        """Read work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
         return read_activities(self._database, self._gpu_numbers())
 
     def diagnostics(self, without_private: Clean) -> pd.DataFrame:
-        """What nsys said about the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""
+        """Read nsys's messages on the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""
         table = schema.DIAGNOSTICS
         if not self._database.has_column(table, "text"):
             return DIAGNOSTICS.empty()
@@ -149,22 +149,22 @@ class NsysExport:
         )
         severities = [schema.SEVERITIES.get(severity, "information") for severity in rows["severity"].tolist()]
         which, distinct = pd.factorize(np.array(texts(rows["text"]), dtype=object))  # processes say the same
-        shown = np.array(without_private(self.path, distinct.tolist()), dtype=object)
-        known = {"severity": severities, "text": shown[which]}
-        return DIAGNOSTICS.conform(pd.DataFrame(known, dtype=object))
+        messages = np.array(without_private(self.path, distinct.tolist()), dtype=object)
+        columns = {"severity": severities, "text": messages[which]}
+        return DIAGNOSTICS.conform(pd.DataFrame(columns, dtype=object))
 
     def unprofiled(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; none where there was no such run."""
+        """Read the steps of the run without a profiler, see ``tcprof.frames.UNPROFILED``; empty without such a run."""
         rows = self._database.read(Query(schema.UNPROFILED, required=tuple(_UNPROFILED)))
         columns = {ours: rows[theirs] for theirs, ours in _UNPROFILED.items()}
         return UNPROFILED.conform(pd.DataFrame(columns | {"training": columns["training"] != 0}))
 
     def wrong(self) -> tuple[InvalidValues, ...]:
-        """What was found to be wrong in all that has been read so far: it is not in the frames."""
+        """List the invalid values in all that has been read so far; the frames do not have them."""
         return self._database.wrong()
 
     def _properties(self, table: Table) -> dict[str, str]:
-        """A table of names and values; of a repeated name the last value, and of a long one the beginning."""
+        """Read a table of names and values; the last of a repeated name counts, and long values are cut."""
         return dict(self._rows(table))
 
     def _rows(self, table: Table) -> list[tuple[str, str]]:
@@ -173,7 +173,7 @@ class NsysExport:
 
     @property
     def _duration(self) -> int:
-        """The recording's length in ns, 0 where it is not known."""
+        """Return the recording's length in ns, 0 where it is not known."""
         return next(iter(self._database.durations.tolist()), 0)
 
     def _started(self) -> str:
@@ -183,7 +183,7 @@ class NsysExport:
         return datetime.fromtimestamp(int(epochs[0]) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _gpu_numbers(self) -> dict[tuple[int, int], int]:
-        """The GPU's number for a process and its CUDA device number; process -1 stands for any.
+        """Map a process and its CUDA device number to the GPU's number; process -1 stands for any.
 
         CUDA_VISIBLE_DEVICES renumbers devices for each process, so the newer table by process comes first.
         """
@@ -203,31 +203,31 @@ def _frequency(text: str) -> float:
 
 
 def _driver_version(text: str) -> str:
-    """A driver's version; exports until 2022 leave out the dots: 5358605 is 535.86.05."""
+    """Write a driver's version with its dots, which exports until 2022 leave out: 5358605 is 535.86.05."""
     return f"{text[:3]}.{text[3:5]}.{text[5:]}" if re.fullmatch(r"[0-9]{7}", text) else text
 
 
 def _cuda_version(text: str) -> str:
-    """A version as CUDA itself numbers it: 13010 is 13.1."""
+    """Write a version that CUDA numbers: 13010 is 13.1."""
     return f"{int(text) // 1000}.{int(text) % 1000 // 10}" if re.fullmatch(r"[0-9]{4,5}", text) else ""
 
 
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
-    """Adds steps, see ``tcprof.frames.UNPROFILED``, to an export, which tcprof has made."""
+    """Add steps, see ``tcprof.frames.UNPROFILED``, to an export that tcprof has made."""
     _write(export, schema.UNPROFILED, steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
 
 
 def write_identity(export: Path, identity: Identity) -> None:
-    """Adds to an export, which tcprof has made, what it is of, so that a copy that is safe to share has it, too."""
+    """Add the program's identity to an export that tcprof has made, so that a redacted copy has it, too."""
     sound = Identity.from_facts(identity.facts())
-    known = sound.or_else(NsysExport(export).recording().identity)
-    _write(export, schema.RUN, list(known.facts().items()))
+    merged = sound.or_else(NsysExport(export).recording().identity)
+    _write(export, schema.RUN, list(merged.facts().items()))
 
 
 def _write(export: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
     create, drop, insert = (
-        str(each.compile(dialect=sqlite.dialect()))
-        for each in (CreateTable(table), DropTable(table, if_exists=True), table.insert())
+        str(statement.compile(dialect=sqlite.dialect()))
+        for statement in (CreateTable(table), DropTable(table, if_exists=True), table.insert())
     )
     try:
         with closing(sqlite3.connect(export)) as connection, connection:

@@ -21,16 +21,16 @@ OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 
 def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
-    """The NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
-    found = _read_nvtx(database, (schema.NVTX_PUSH_POP, schema.NVTX_START_END), "start", end=OPEN)
-    start, end, thread = found["start"], found["end"], found["globalTid"]
+    """Read the NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
+    rows = _read_nvtx(database, (schema.NVTX_PUSH_POP, schema.NVTX_START_END), "start", end=OPEN)
+    start, end, thread = rows["start"], rows["end"], rows["globalTid"]
     if not len(start):
         return NVTX_RANGES.empty()
     process = database.processes(thread)
-    ops = split_names(_names(database, found["text"], found["textId"]), process)
+    ops = split_names(_names(database, rows["text"], rows["textId"]), process)
     if ops.malformed_count:
         database.tell(schema.NVTX, "text", "invalid sizes of an op", ops.malformed_count, kept=True)
-    lost = _have_lost_their_end(start, end, [thread, found["domainId"]], ops.name.codes)
+    lost = _have_lost_their_end(start, end, [thread, rows["domainId"]], ops.name.codes)
     database.tell(schema.NVTX, "end", UNCLOSED, int(lost.sum()))
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     closed = database.close_backwards(schema.NVTX, start, closed)
@@ -39,11 +39,11 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
             {
                 "process": broadcast_if_constant(process),
                 "thread": broadcast_if_constant(thread & 0xFFFFFF),
-                "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
+                "domain": _set_apart(_domains(database, process, rows["domainId"]), ops.is_op),
                 "name": ops.name,
                 "start_ns": start,
                 "end_ns": closed,
-                "start_end": found["eventType"] == schema.NVTX_START_END,
+                "start_end": rows["eventType"] == schema.NVTX_START_END,
                 "sequence": ops.sequence,
                 "sizes": ops.sizes,
                 "output_sizes": ops.output_sizes,
@@ -56,7 +56,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
 
 
 def _have_lost_their_end(start: Ints, end: Ints, lane: list[Ints], name: Ints) -> Bools:
-    """Which ranges never closed, and were not open when the recording ended either.
+    """Find ranges that never closed, and were not open when the recording ended either.
 
     Such a one is the last of its name on its thread, the only one of that name that is open, and in no closed range.
     """
@@ -75,14 +75,14 @@ def _have_lost_their_end(start: Ints, end: Ints, lane: list[Ints], name: Ints) -
 
 
 def read_marks(database: Database) -> pd.DataFrame:
-    """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
-    found = _read_nvtx(database, (schema.NVTX_MARK,), "start")
-    process, thread = database.processes(found["globalTid"]), found["globalTid"] & 0xFFFFFF
+    """Read the NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+    rows = _read_nvtx(database, (schema.NVTX_MARK,), "start")
+    process, thread = database.processes(rows["globalTid"]), rows["globalTid"] & 0xFFFFFF
     if not len(process):
         return MARKS.empty()
-    is_ours = np.asarray(_domains(database, process, found["domainId"]) == DOMAIN)
-    name = _names(database, found["text"], found["textId"])
-    columns = {"process": process, "thread": thread, "name": name, "start_ns": found["start"]}
+    is_ours = np.asarray(_domains(database, process, rows["domainId"]) == DOMAIN)
+    name = _names(database, rows["text"], rows["textId"])
+    columns = {"process": process, "thread": thread, "name": name, "start_ns": rows["start"]}
     return MARKS.conform(pd.DataFrame(columns)[is_ours])
 
 
@@ -99,7 +99,7 @@ def _read_nvtx(database: Database, kinds: tuple[int, ...], *required: str, **opt
 
 
 def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
-    """The domains, with one for ops: else they would lie between the program's ranges, and end what these inherit."""
+    """Move ops to a domain of their own: between the program's ranges they would end what these inherit."""
     if not is_op.any():
         return domain
     named = domain.add_categories([name for name in (OPS_DOMAIN,) if name not in domain.categories])
@@ -108,7 +108,7 @@ def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
 
 
 def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categorical:
-    """Names that are in the row itself, or in the string table (registered strings)."""
+    """Take names from the row itself, or from the string table (registered strings)."""
     encoded = inline_texts.dictionary_encode()
     inline = texts(encoded.dictionary)
     unique_ids, id_codes = np.unique(ids, return_inverse=True)
@@ -121,7 +121,7 @@ def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categori
 
 
 def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
-    """The names of the ranges' domains. Domain 0 is the default one and has none."""
+    """Name the ranges' domains. Domain 0 is the default one and has none."""
     created = _read_nvtx(database, (schema.NVTX_DOMAIN_CREATE,))
     ids = created["textId"].tolist()
     strings = database.strings(ids)

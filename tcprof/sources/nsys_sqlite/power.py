@@ -19,7 +19,7 @@ _REQUIRED = {
 
 
 def read_power(database: Database, gpus: Columns) -> pd.DataFrame:
-    """Samples of power, see ``tcprof.frames.POWER``; none where it is not known which GPU they are of.
+    """Read samples of power, see ``tcprof.frames.POWER``; none where their GPU is not known.
 
     Args:
         gpus: Numbers and bus locations, as the export has them.
@@ -33,10 +33,10 @@ def read_power(database: Database, gpus: Columns) -> pd.DataFrame:
     is_power = events.c.typeId.in_(fields)
     of_events = values.c.genericEventId.in_(select(events.c.genericEventId).where(is_power))
     is_value = of_events & values.c.fieldIdx.in_({*fields.values()})
-    known = {"intVal": UNKNOWN, "uintVal": UNKNOWN}
+    defaults = {"intVal": UNKNOWN, "uintVal": UNKNOWN}
     at = pd.DataFrame(database.read(Query(events, _REQUIRED[events], where=is_power)))
-    read = pd.DataFrame(database.read(Query(values, _REQUIRED[values], facts=known, where=is_value)))
-    read = read.assign(power_w=read[[*known]].max(axis=1)).drop_duplicates([_EVENT, _FIELD], keep=False)
+    read = pd.DataFrame(database.read(Query(values, _REQUIRED[values], facts=defaults, where=is_value)))
+    read = read.assign(power_w=read[[*defaults]].max(axis=1)).drop_duplicates([_EVENT, _FIELD], keep=False)
     samples = at.drop_duplicates(_EVENT, keep=False).merge(read, on=_EVENT)
     samples = samples[(samples[_TYPE].map(fields) == samples[_FIELD]) & (samples["power_w"] != UNKNOWN)]
     of_type = dict(zip(sorted(fields), numbers, strict=True))
@@ -48,22 +48,20 @@ def read_power(database: Database, gpus: Columns) -> pd.DataFrame:
 
 
 def _find_fields(database: Database) -> dict[int, int]:
-    """The types of samples of power, each with the number of that field."""
+    """Find the types of generic events that sample power, each with the number of its power field."""
     rows = database.read(Query(schema.GENERIC_FIELDS, _REQUIRED[schema.GENERIC_FIELDS]))
     names = database.strings(rows["fieldNameId"])
     by_type: dict[int, dict[str, int]] = {}
-    for of_type, field, name in zip(*(rows[name].tolist() for name in rows), strict=True):
-        by_type.setdefault(of_type, {})[names.get(name, "")] = field
-    return {
-        of_type: found[schema.POWER_FIELD] for of_type, found in by_type.items() if {*schema.POWER_FIELDS} <= {*found}
-    }
+    for kind, field, name in zip(*(rows[name].tolist() for name in rows), strict=True):
+        by_type.setdefault(kind, {})[names.get(name, "")] = field
+    return {kind: fields[schema.POWER_FIELD] for kind, fields in by_type.items() if {*schema.POWER_FIELDS} <= {*fields}}
 
 
 def _order_gpus(gpus: Columns) -> list[int]:
-    """Numbers of the GPUs by bus location, as NVML has them; none where only some have one.
+    """Sort the GPUs' numbers by bus location, as NVML does; none where only some have one.
 
     A redacted copy has no locations; but it has power only where the numbers are in their order.
     """
     places = sorted({*zip(texts(gpus["busLocation"]), gpus["id"].tolist(), strict=True)})
-    known = {place for place, _ in places if place}
-    return [gpu for _, gpu in places] if len(known) in (0, len(places)) else []
+    locations = {place for place, _ in places if place}
+    return [gpu for _, gpu in places] if len(locations) in (0, len(places)) else []

@@ -39,11 +39,11 @@ class Query:
 
     @property
     def defaults(self) -> dict[str, int | None]:
-        """The columns of integers, and what is read in place of NULL."""
+        """Map the columns of integers to what is read in place of NULL."""
         return {**dict.fromkeys(self.required), **self.optional, **self.facts}
 
     def plain(self, columns: set[str], thorough: bool) -> sa.Select[Any]:
-        """The statement that reads a sound table.
+        """Build the statement that reads a sound table.
 
         Args:
             thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number. That
@@ -54,33 +54,33 @@ class Query:
         return sa.select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
 
     def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> sa.Select[Any]:
-        """The same without the rows, and the facts, that are wrong."""
+        """Build the same statement without invalid rows; invalid facts become unknown."""
         facts = (
             sa.case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
             if name in columns
             else sa.literal(default).label(name)
             for name, default in self.facts.items()
         )
-        others = {**dict.fromkeys(self.required), **self.optional}
-        numbers = (self._number(name, default, columns) for name, default in others.items())
+        integers = {**dict.fromkeys(self.required), **self.optional}
+        numbers = (self._number(name, default, columns) for name, default in integers.items())
         texts = (self._text(name, columns) for name in self.texts)
-        sound = (self._allowed(name, limits[name]) for name in others if name in columns)
+        sound = (self._allowed(name, limits[name]) for name in integers if name in columns)
         return sa.select(*numbers, *facts, *texts).select_from(self.table).where(self._wanted(thorough=False), *sound)
 
     def wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> dict[tuple[str, str], sa.ColumnElement[int]]:
-        """Counts of what is wrong: by column and what it is, in words."""
-        found: dict[tuple[str, str], sa.ColumnElement[int]] = {}
+        """Build a count of each kind of invalid value, by column and the kind in words."""
+        counts: dict[tuple[str, str], sa.ColumnElement[int]] = {}
         for name in (name for name in self.defaults if name in columns):
             c = self.table.c[name]
             for kind, words in _TYPES.items():
                 if kind != "null" or name in self.required:
-                    found[name, words] = _count(sa.func.typeof(c) == kind)
+                    counts[name, words] = _count(sa.func.typeof(c) == kind)
             beyond = sa.and_(sa.func.typeof(c) == "integer", sa.not_(c.between(*limits[name])))
-            found[name, "out of range"] = _count(beyond)
-        return found
+            counts[name, "out of range"] = _count(beyond)
+        return counts
 
     def count_wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> sa.Select[Any]:
-        """The statement for the counts of ``wrong``, in their order."""
+        """Build the statement for the counts of ``wrong``, in their order."""
         counts: list[sa.ColumnElement[Any]] = list(self.wrong(columns, limits).values())
         return sa.select(*counts).select_from(self.table).where(self._wanted())
 
@@ -115,7 +115,7 @@ class Query:
 
 
 def _among(column: sa.ColumnElement[Any], numbers: tuple[int, ...]) -> sa.ColumnElement[bool]:
-    """Whether a column holds one of some numbers.
+    """Test whether a column holds one of some numbers.
 
     They are compared run by run: SQLite looks for more than two of ``IN`` in a tree, which takes as long as reading.
     """

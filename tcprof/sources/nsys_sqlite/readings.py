@@ -42,18 +42,18 @@ class Wanted:
     chips: dict[int, str]  # the chip of each GPU
 
     def chip(self, gpu: int) -> Chip:
-        """What is known about a GPU's chip."""
+        """Look up a GPU's chip."""
         return find_chip(self.chips.get(gpu, ""))
 
 
 def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tuple[str, Metric]]:
-    """The columns that the recorded metrics of a GPU fill: recorded name -> column, and what is known of the metric."""
-    known = frozenset(names)
+    """Choose the recorded metrics of a GPU to read: recorded name -> the column it fills, and the metric."""
+    recorded_names = frozenset(names)
     recorded: dict[str, tuple[str, Metric]] = {}  # of each column the first name that the recording has
     for column, metrics in wanted.chip(gpu).metrics.items():
         each_name = ((name, metric) for metric in metrics for name in metric.names)
-        if found := next((each for each in each_name if each[0] in known), None):
-            recorded[column] = found
+        if match := next((pair for pair in each_name if pair[0] in recorded_names), None):
+            recorded[column] = match
     needed = set(wanted.metrics)
     clock = next((column for column in wanted.clocks if column in recorded), "")
     if "pipe_cycles" in needed:
@@ -68,7 +68,7 @@ def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tupl
 
 
 def make_reading(database: Database, table: Table, column: str, metric: Metric, times: Ints, values: Ints) -> Reading:
-    """A metric's readings in order of time, without those that no counter has: the database is told of these."""
+    """Sort a metric's readings by time, without impossible values, which are noted as invalid."""
     counts = unwrap(values)
     most, words = _most(column)
     possible = (counts >= 0) & (counts * metric.scale <= most)
@@ -80,7 +80,7 @@ def make_reading(database: Database, table: Table, column: str, metric: Metric, 
 
 
 def _most(column: str) -> tuple[float, str]:
-    """The most that a sample of a column may hold, in the column's unit and in words."""
+    """Return the most that a sample of a column may hold, in the column's unit and in words."""
     if column.endswith("_pct"):
         return 100, "over 100 %"
     if column.endswith("_hz"):
@@ -89,7 +89,7 @@ def _most(column: str) -> tuple[float, str]:
 
 
 def _in_order(times: Ints, values: Ints) -> tuple[Ints, Ints]:
-    """Readings sorted by time, one for each time stamp; an export promises no order."""
+    """Sort readings by time, one for each time stamp; an export promises no order."""
     if np.all(times[1:] > times[:-1]):
         return times, values
     unique, first = np.unique(times, return_index=True)
@@ -97,7 +97,7 @@ def _in_order(times: Ints, values: Ints) -> tuple[Ints, Ints]:
 
 
 def unwrap(counts: Ints) -> Ints:
-    """Counts as they were before the export read them back as signed.
+    """Restore counts that the export read back as signed.
 
     The export stores a metric in the fewest bytes that hold its largest value, and reads that as signed. With w the
     fewest bytes whose signed range holds all that was read, a negative value is too small by 2^(8w).
@@ -113,7 +113,7 @@ Lost = dict[int, tuple[Ints, Ints]]  # of each GPU, starts and ends of stretches
 
 
 def read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], Lost]:
-    """Readings per GPU from GPU_METRICS, and the stretches marked as missing, which are disjoint and in order."""
+    """Read GPU_METRICS: the readings per GPU, and the stretches marked as missing, disjoint and in order."""
     columns, lost_keys = _metric_keys(database, wanted)
     keys = columns.keys() | lost_keys
     # A metric's number alone is tested in SQL, since that is cheap; the rows of other GPUs or kinds that share the
@@ -128,23 +128,23 @@ def read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings],
     parts = {code: [batch.pop(code) for batch in batches if code in batch] for code in keys}
     readings: dict[int, Readings] = {}
     lost: dict[int, list[tuple[Ints, Ints]]] = {}
-    for code in [code for code, found in parts.items() if found]:
+    for code in [code for code, pieces in parts.items() if pieces]:
         times, values = (np.concatenate(column) for column in zip(*parts.pop(code), strict=True))
         return_freed_memory()  # what was joined, and is as large as all readings
         gpu = (code >> 16) & 0xFF
         if code in columns:
             column, metric = columns[code]
-            of_gpu = readings.setdefault(gpu, {})
+            gpu_readings = readings.setdefault(gpu, {})
             reading = make_reading(database, schema.METRICS, column, metric, times, values)
-            same = (other.times for other in of_gpu.values() if np.array_equal(other.times, reading.times))
-            of_gpu[column] = reading._replace(times=next(same, reading.times))  # held once
+            same = (other.times for other in gpu_readings.values() if np.array_equal(other.times, reading.times))
+            gpu_readings[column] = reading._replace(times=next(same, reading.times))  # held once
         else:
             lost.setdefault(gpu, []).append((times, unwrap(values)))
     return readings, {gpu: _union(database, stretches) for gpu, stretches in lost.items()}
 
 
 def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    """Stretches that may overlap, as disjoint ones in order."""
+    """Merge stretches that may overlap into disjoint ones in order."""
     start, end = (np.concatenate(part) for part in zip(*stretches, strict=True))
     possible = np.abs(end) <= schema.TIME.high
     database.tell(schema.METRICS, "value", "no end of a stretch", int((~possible).sum()))
@@ -153,14 +153,14 @@ def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints
 
 
 def _by_key(rows: Columns, keys: Set[int]) -> dict[int, tuple[Ints, Ints]]:
-    """Times and values in some rows of GPU_METRICS, for each metric of each GPU."""
+    """Split rows of GPU_METRICS into times and values of each metric of each GPU."""
     row_keys = (rows["typeId"] & 0xFFFF) << 16 | rows["metricId"]
     masks = {code: row_keys == code for code in keys}
     return {code: (rows["timestamp"][mask], rows["value"][mask]) for code, mask in masks.items() if mask.any()}
 
 
 def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[str, Metric]], set[int]]:
-    """Which metric of which GPU a row of GPU_METRICS holds, as one number: the low bits of typeId, then metricId.
+    """Number each metric of each GPU as rows of GPU_METRICS do: the low bits of typeId, then metricId.
 
     Returns:
         The column that each key's values fill and its metric, and the keys of stretches marked as missing.
@@ -177,8 +177,8 @@ def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[st
         if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
             lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
         elif type_bits >> 8 == schema.SAMPLE_ROW:
-            for name, found in columns_of(metric_ids, wanted, type_bits & 0xFF).items():
-                columns[(type_bits << 16) | metric_ids[name]] = found
+            for name, column in columns_of(metric_ids, wanted, type_bits & 0xFF).items():
+                columns[(type_bits << 16) | metric_ids[name]] = column
     return columns, lost_keys
 
 
@@ -186,7 +186,7 @@ NO_TIME = -(1 << 62)  # in place of a time that an event lacks
 
 
 def read_events(database: Database, wanted: Wanted) -> dict[int, Readings]:
-    """Readings per GPU from exports of 2022, where a sample is one JSON text with a string for each metric."""
+    """Read the readings per GPU of exports of 2022, where a sample is one JSON text with a string per metric."""
     types = database.read(Query(schema.GENERIC_TYPES, required=("typeId",), texts=("data",)))
     readings: dict[int, Readings] = {}
     for type_id, data in zip(types["typeId"].tolist(), texts(types["data"]), strict=True):
@@ -194,16 +194,16 @@ def read_events(database: Database, wanted: Wanted) -> dict[int, Readings]:
         if columns and (type_id >> 8) & 0xFF == schema.SAMPLE_ROW:
             times, values = _read_json_type(database, type_id, columns)
             for name, (column, metric) in columns.items():
-                if known := [at for at, of_time in enumerate(values) if name in of_time]:
-                    counts = np.array([values[at][name] for at in known], dtype=np.int64)
+                if present := [at for at, of_time in enumerate(values) if name in of_time]:
+                    counts = np.array([values[at][name] for at in present], dtype=np.int64)
                     readings.setdefault(type_id & 0xFF, {})[column] = make_reading(
-                        database, schema.GENERIC_EVENTS, column, metric, times[known], counts
+                        database, schema.GENERIC_EVENTS, column, metric, times[present], counts
                     )
     return readings
 
 
 def _read_json_type(database: Database, type_id: int, wanted: Collection[str]) -> tuple[Ints, list[dict[str, int]]]:
-    """Times of one type's events, and the whole numbers that each has of the wanted names; others are told."""
+    """Read one type's events: times, and each one's whole numbers by wanted name; others are noted as invalid."""
     events = schema.GENERIC_EVENTS
     stamps = {"timestamp": NO_TIME, "rawTimestamp": NO_TIME}
     rows = database.read(Query(events, ("typeId",), stamps, texts=("data",), among=("typeId", (type_id,))))
@@ -215,12 +215,12 @@ def _read_json_type(database: Database, type_id: int, wanted: Collection[str]) -
     values = [
         {name: number for name in wanted if (number := _whole(of_time.get(name))) is not None} for of_time in objects
     ]
-    database.tell(events, "data", "without whole numbers", sum(len(found) < len(wanted) for found in values))
+    database.tell(events, "data", "without whole numbers", sum(len(numbers) < len(wanted) for numbers in values))
     return times[timed], values
 
 
 def _field_names(data: str) -> list[str]:
-    """The names of the fields that a type of generic events describes."""
+    """List the names of the fields that a type of generic events describes."""
     fields = _json_object(data).get("Fields")
     if not isinstance(fields, list):
         return []
@@ -229,14 +229,14 @@ def _field_names(data: str) -> list[str]:
 
 
 def _whole(value: object) -> int | None:
-    """A whole number of at most 64 bits, from JSON or from the text in it; None for anything else."""
+    """Return a whole number of at most 64 bits, from JSON or from the text in it; None for anything else."""
     if isinstance(value, str):
         return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else None
     return value if type(value) is int and abs(value) < 1 << 63 else None
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """A JSON object, or an empty one where the text is none."""
+    """Parse a JSON object; an empty one where the text is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -36,17 +36,17 @@ class GpuLimits(NamedTuple):
 
 
 def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str]) -> Samples:
-    """The samples of all GPUs.
+    """Read the samples of all GPUs.
 
     Args:
         gpus: See ``tcprof.frames.GPUS``: the chip gives the metrics' names, the number of SMs what a cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
     limits = {
-        gpu: GpuLimits(*known) for gpu, *known in gpus[["gpu", "sm_count", "dram_bandwidth"]].itertuples(index=False)
+        gpu: GpuLimits(*limit) for gpu, *limit in gpus[["gpu", "sm_count", "dram_bandwidth"]].itertuples(index=False)
     }
     # The clock counts for one SM, so that it can stand for the SMs' own cycle counter only where their number is known.
-    sms_known = bool(limits) and all(of_gpu.sm_count > 0 for of_gpu in limits.values())
+    sms_known = bool(limits) and all(limit.sm_count > 0 for limit in limits.values())
     wanted = Wanted(
         frozenset(metrics),
         ("sm_cycles", "gpc_clock_hz") if sms_known else ("sm_cycles",),
@@ -54,15 +54,15 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     )
     readings, lost = read_table(database, wanted)
     readings = readings or read_events(database, wanted)
-    readings = {gpu: of_gpu for gpu, of_gpu in readings.items() if _lasts(of_gpu)}
-    shared_pipe = any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values())
+    readings = {gpu: columns for gpu, columns in readings.items() if _lasts(columns)}
+    shared_pipe = any(reading.metric.shared_pipe for columns in readings.values() for reading in columns.values())
     parts = []
     kept, beyond = np.split(np.array(sorted(readings)), [schema.MOST_GPUS])
     database.tell(schema.METRICS, "typeId", MANY_GPUS, len(beyond))
     for gpu in kept.tolist():
-        known = limits.get(gpu, GpuLimits())
-        of_gpu = _leave_out_cut(database, readings.pop(gpu), known.sm_count)  # all are not held in both forms
-        parts.append(_sample_columns(gpu, of_gpu, lost.get(gpu, NOTHING_LOST), known, wanted.metrics))
+        limit = limits.get(gpu, GpuLimits())
+        columns = _leave_out_cut(database, readings.pop(gpu), limit.sm_count)  # all are not held in both forms
+        parts.append(_sample_columns(gpu, columns, lost.get(gpu, NOTHING_LOST), limit, wanted.metrics))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -74,12 +74,12 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
 
 
 def _lasts(readings: Readings) -> bool:
-    """Whether there are two samples: a single one has no next one, and so no length."""
+    """Tell whether there are two samples: a single one has no next one, and so no length."""
     return len(np.unique(np.concatenate([reading.times[:2] for reading in readings.values()]))) > 1
 
 
 def _leave_out_cut(database: Database, readings: Readings, sm_count: float) -> Readings:
-    """Readings without those that the export cut off to their last byte.
+    """Drop readings that the export cut off to their last byte.
 
     Nsight Systems 2025.3.2 did so in a long recording, for some metrics and not for others. The cycles of the SMs tell,
     where the clock was recorded too: then they are far below what it had. Another count that never needs more than a
@@ -104,7 +104,7 @@ def _leave_out_cut(database: Database, readings: Readings, sm_count: float) -> R
 
 
 def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
-    """The GPUs' columns one below the other, taken out of the parts; a metric that a GPU lacks is unknown there."""
+    """Join the GPUs' columns, taking them out of the parts; a metric that a GPU lacks is unknown there."""
     columns = {}
     lengths = [len(part["end_ns"]) for part in parts]
     if len(parts) == 1:
@@ -120,7 +120,7 @@ def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
 def _sample_columns(
     gpu: int, readings: Readings, lost: tuple[Ints, Ints], limits: GpuLimits, wanted: frozenset[str]
 ) -> dict[str, Ints | Floats]:
-    """One GPU's columns of the frame of samples, those that are recorded."""
+    """Make one GPU's recorded columns of the frame of samples."""
     start = next(iter(readings.values())).times
     if any(not np.array_equal(reading.times, start) for reading in readings.values()):
         start = np.unique(np.concatenate([reading.times for reading in readings.values()]))
@@ -148,7 +148,7 @@ def _sample_columns(
 
 
 def ends_of(start: Ints) -> Ints:
-    """When the samples of one GPU end that begin at these times, ascending: with the next, or after a period."""
+    """Return when each sample of a GPU ends, from their ascending begins: with the next, or after a period."""
     steps = np.diff(start)
     period = int(np.median(steps)) if len(steps) else 0
     ends: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
@@ -156,7 +156,7 @@ def ends_of(start: Ints) -> Ints:
 
 
 def _shares(columns: dict[str, Floats], whole: dict[str, Floats], wanted: Iterable[str]) -> dict[str, Floats]:
-    """The percentages that follow from counts and the most that each can be, where they were not recorded."""
+    """Compute percentages that were not recorded, from counts and the most that each can be."""
     return {
         share: np.minimum(100 * columns[count] / whole[count], 100)
         for share, count in (FROM_COUNTS | {"tensor_active_pct": "tensor_cycles"}).items()
@@ -165,7 +165,7 @@ def _shares(columns: dict[str, Floats], whole: dict[str, Floats], wanted: Iterab
 
 
 def _aligned(at: Ints, reading: Reading) -> Floats:
-    """Values at the given times, in the unit of their column; NaN where the metric has none."""
+    """Place values at the given times, in the unit of their column; NaN where the metric has none."""
     values: Floats = reading.values * np.float64(reading.metric.scale)  # a float, and exact where the scale is 1
     if len(at) == len(values):
         return values
@@ -175,7 +175,7 @@ def _aligned(at: Ints, reading: Reading) -> Floats:
 
 
 def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) -> Floats:
-    """Cycles that all tensor pipes together had in each sample, NaN for none: the denominator of Tensor Active.
+    """Count the cycles of all tensor pipes in each sample, NaN for none: the denominator of Tensor Active.
 
     From the SMs' own cycle counter where it is recorded, else from the clock and the sample's duration.
     """
