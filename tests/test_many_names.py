@@ -11,7 +11,7 @@ from tcprof.analysis.kernels.folding import FOLDED_KERNELS
 from tcprof.findings import describe_folding
 from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources.checks import MANY_GPUS
-from tcprof.sources.kineto.events import Columns, Names, name_calls
+from tcprof.sources.kineto.events import NumberColumns, TextCodes, name_calls
 from tcprof.sources.nsys_sqlite import nvtx
 
 COUNT, MOST = 20, 4
@@ -74,8 +74,8 @@ def test_gpus_of_high_numbers_are_read(tmp_path: Path) -> None:
 
 def test_paths_of_deeply_nested_modules_with_long_names_are_bounded() -> None:
     """A path repeats the classes around it; a file of 20 MB made 500 MB of them."""
-    names, depth = Names(), 200
-    calls = Columns("process thread name start end")
+    names, depth = TextCodes(), 200
+    calls = NumberColumns("process thread name start end")
     for level in range(depth):
         calls.add(1, 1, names.code(f"nn.Module: {'C' * 110}{level}_{level}"), level, 1_000 - level)
     paths = [names.text(code) for code in name_calls(calls, names)]

@@ -72,11 +72,8 @@ NOT_YET_CLEAN = {
     "record",
     "redaction",
     "sources",
-    "sources/kineto",
 }
 NOT_YET_UNIQUE = {
-    "Columns",
-    "Names",
     "Ops",
     "Table",
     "_Thread",
@@ -100,7 +97,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
-    "sources/nsys_sqlite",
+    *("sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

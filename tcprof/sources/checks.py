@@ -15,6 +15,7 @@ FAR = "far from all other times"
 MANY_GPUS = f"of more than {MOST_GPUS} GPUs"
 FAR_NS = 3600 * 10**9
 FAR_TIMES = 10
+_MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
 class Stretch(NamedTuple):
@@ -108,3 +109,17 @@ def end_before_waits(launched: pd.DataFrame, waits: pd.DataFrame) -> tuple[Ints,
     over = rows[rows["ended"] > rows["next_ended"]]
     limit[over["row"]] = over["next_began"].astype("int64")
     return limit, len(over)
+
+
+def count_lost(launches: pd.DataFrame) -> int:
+    """Count launches without a kernel, though each much used stream of their process has kernels of later ones.
+
+    Kernels of other launches may have run after the recording had ended.
+
+    Args:
+        launches: The ``process`` and ``start`` of each, and the ``stream`` of its kernel, NaN where it has none.
+    """
+    streams = launches.groupby(["process", "stream"])["start"].agg(["max", "size"])
+    much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
+    last = launches["process"].map(much.groupby("process")["max"].min())
+    return int((launches["stream"].isna() & (launches["start"] < last)).sum())

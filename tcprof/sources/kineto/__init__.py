@@ -36,7 +36,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
 
 
 def may_know_rank(path: Path) -> bool:
-    """Whether a trace may say which rank it is of, before or after its events; also where it cannot be read."""
+    """Tell whether a trace may say which rank it is of, before or after its events; also where it cannot be read."""
     last = b""
     try:
         with path.open("rb") as plain:

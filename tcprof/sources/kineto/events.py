@@ -41,35 +41,35 @@ _LARGEST_SIZE = 10**12
 _Event = Mapping[str, Any]
 
 
-class Names:
-    """Texts as numbers, in the order in which they are met."""
+class TextCodes:
+    """Numbers texts in the order in which they come."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._texts: list[str] = []
 
     def code(self, text: str) -> int:
-        """The number of a text."""
+        """Return a text's number, a new one where it is new."""
         code = self._codes.setdefault(text, len(self._codes))
         if code == len(self._texts):
             self._texts.append(text)
         return code
 
     def text(self, code: int) -> str:
-        """The text of a number."""
+        """Return the text of a number."""
         return self._texts[code]
 
     def categorical(self, codes: "npt.NDArray[Any]", change: Callable[[str], str] = str) -> pd.Categorical:
-        """The texts of numbers, changed; two texts may become one."""
+        """Turn numbers into their texts, each changed; two texts may become one."""
         return name_codes(codes, [sound(change(text)) for text in self._texts] or [""])
 
 
-class Columns:
-    """Rows of numbers, kept as arrays; whole ones but for those named last."""
+class NumberColumns:
+    """Rows of numbers, kept as one array for each column."""
 
-    def __init__(self, names: str, others: str = "") -> None:
+    def __init__(self, names: str, floats: str = "") -> None:
         self._arrays: dict[str, array[Any]] = {name: array("q") for name in names.split()}
-        self._arrays |= {name: array("d") for name in others.split()}
+        self._arrays |= {name: array("d") for name in floats.split()}
         self._append = [column.append for column in self._arrays.values()]
 
     def add(self, *values: float) -> None:
@@ -84,31 +84,31 @@ class Columns:
         return len(next(iter(self._arrays.values())))
 
     def keep(self, chosen: Bools) -> None:
-        """Drop the other rows."""
+        """Drop all rows but the chosen ones."""
         for name in self._arrays:
             self.replace(name, self[name][chosen])
 
     def replace(self, name: str, values: "npt.NDArray[Any]") -> None:
-        """Give a column other values."""
+        """Replace a column's values."""
         kind = self._arrays[name].typecode
         self._arrays[name] = array(kind, values.astype("int64" if kind == "q" else "float64").tobytes())
 
 
 class Events:
-    """What was taken of the events. Times are in ns on the trace's clock, texts are numbers of ``names``."""
+    """Events of a trace, by what they are. Times are in ns on the trace's clock, texts are numbers of ``names``."""
 
     def __init__(self) -> None:
-        self.names, self.sizes, self.grids = Names(), Names(), Names()
-        self.ranges = Columns("process thread is_op name start end sizes", "sequence")
-        self.modules = Columns("process thread name start end")
-        self.calls = Columns("process thread name correlation tag at start end")
-        self.work = Columns("gpu kind name grid stream context correlation tag at start end", "bytes")
+        self.names, self.sizes, self.grids = TextCodes(), TextCodes(), TextCodes()
+        self.ranges = NumberColumns("process thread is_op name start end sizes", "sequence")
+        self.modules = NumberColumns("process thread name start end")
+        self.calls = NumberColumns("process thread name correlation tag at start end")
+        self.work = NumberColumns("gpu kind name grid stream context correlation tag at start end", "bytes")
         self.wrong: Counter[str] = Counter()  # events that were left out, by what is wrong
         self.odd: Counter[str] = Counter()  # numbers that cannot be, by what they are of
         self.devices: dict[tuple[int, int], int] = {}  # GPUs' numbers, by rank's number and tag
         self.has_too_many_gpus = False
         self._places: dict[str, int] = {}
-        self._tags = Names()
+        self._tags = TextCodes()
         self._tags.code("")
         self._take: dict[str, Callable[[_Event, _Event, str, int, int], None]] = {
             **dict.fromkeys(_OPS, self._take_op),
@@ -119,7 +119,7 @@ class Events:
         }
 
     def take(self, event: Any) -> None:
-        """Keep what is known of an event; of other kinds than these nothing."""
+        """Keep an event if it is a range, a module's call, a call of the API or work of a GPU."""
         if not isinstance(event, dict):
             self.wrong["no event"] += 1
             return
@@ -135,33 +135,33 @@ class Events:
         args, name = event.get("args"), event.get("name")
         start_ns = round(start * 1000)
         end_ns = start_ns + round(length * 1000)
-        known, named = args if isinstance(args, dict) else {}, name if isinstance(name, str) and name else UNNAMED
-        take(event, known, named, start_ns, end_ns)
+        details, named = args if isinstance(args, dict) else {}, name if isinstance(name, str) and name else UNNAMED
+        take(event, details, named, start_ns, end_ns)
 
     def _place(self, event: _Event) -> tuple[int, int]:
-        """Process and thread; what is no number that a system gives gets one of its own."""
+        """Return process and thread; an id that no system gives gets a number of its own."""
         return self._number(event.get("pid")), self._number(event.get("tid"))
 
     def _number(self, place: Any) -> int:
         number = whole(int(place) if _is_decimal(place) else place, _MOST_THREADS)
         if number >= 0:
             return number
-        known = self._places.setdefault(str(place), len(self._places))
-        return _MOST_THREADS - 1 - known % _MOST_THREADS
+        code = self._places.setdefault(str(place), len(self._places))
+        return _MOST_THREADS - 1 - code % _MOST_THREADS
 
     def _tag(self, process: object) -> int:
-        """The number of what merged traces put before a process's or a GPU's number, such as [TP01]; 0 for nothing."""
+        """Number what merged traces put before a process's or a GPU's number, such as [TP01]; 0 for nothing."""
         return self._tags.code(process.rstrip("0123456789") if isinstance(process, str) else "")
 
     def _gpu(self, event: _Event, args: _Event, tag: int) -> int:
-        """The GPU's number; ranks of other machines have GPUs of the same numbers, which get free ones."""
+        """Return the GPU's number; GPUs of other machines' ranks that have the same number get free ones."""
         process = event.get("pid")
         digits = process[len(self._tags.text(tag)) :] if isinstance(process, str) else ""
         device = whole(args.get("device", int(digits) if _is_decimal(digits) else process), MOST_GPU_NUMBERS)
         if device < 0 or (device, tag) in self.devices:
             return self.devices.get((device, tag), -1)
         taken = set(self.devices.values())
-        number = device if device not in taken else next(each for each in range(len(taken) + 1) if each not in taken)
+        number = device if device not in taken else next(free for free in range(len(taken) + 1) if free not in taken)
         if len(taken) == MOST_GPUS:
             self.has_too_many_gpus = True
             return -1
@@ -184,13 +184,13 @@ class Events:
         self.ranges.add(*self._place(event), True, self.names.code(name), start, end, sizes, number)
 
     def _take_python(self, event: _Event, _: _Event, name: str, start: int, end: int) -> None:
-        """A call of a module; of other functions nothing is kept."""
+        """Keep the call of a module, but of no other function."""
         if not name.startswith(_MODULE):
             return
         self.modules.add(*self._place(event), self.names.code(name.removeprefix(_MODULE)), start, end)
 
     def _take_call(self, event: _Event, args: _Event, name: str, start: int, end: int) -> None:
-        correlation, tag = self._known(args, "correlation", _MOST_STREAMS), self._tag(event.get("pid"))
+        correlation, tag = self._read_number(args, "correlation", _MOST_STREAMS), self._tag(event.get("pid"))
         at = len(self.calls) + len(self.work)
         self.calls.add(*self._place(event), self.names.code(name), correlation, tag, at, start, end)
 
@@ -202,16 +202,16 @@ class Events:
             return
         kind = _WORK[event["cat"]]
         stream = whole(args.get("stream", event.get("tid")), _MOST_STREAMS)
-        context, correlation = (self._known(args, name, _MOST_STREAMS) for name in ("context", "correlation"))
-        moved = self._known(args, "bytes", _MOST) if kind else -1
+        context, correlation = (self._read_number(args, name, _MOST_STREAMS) for name in ("context", "correlation"))
+        moved = self._read_number(args, "bytes", _MOST) if kind else -1
         grid = self.grids.code("" if kind else _geometry(args.get("grid"), args.get("block")))
         code = self.names.code(name)
         at = len(self.calls) + len(self.work)
         size = moved if moved >= 0 else math.nan
         self.work.add(gpu, kind, code, grid, stream, context, correlation, tag, at, start, end, size)
 
-    def _known(self, args: _Event, name: str, most: int) -> int:
-        """A number of an event; -1 where it has none, or one that cannot be, which is counted."""
+    def _read_number(self, args: _Event, name: str, most: int) -> int:
+        """Return a number of an event; -1 where it has none, or an impossible one, which is counted."""
         number = whole(args.get(name), most)
         self.odd[name] += number < 0 and args.get(name) not in (None, -1)
         return number
@@ -222,38 +222,38 @@ def _is_decimal(value: Any) -> bool:
 
 
 def whole(value: object, most: int) -> int:
-    """A whole number from 0 on, below the most; -1 for all else."""
+    """Return a value that is a whole number from 0 to below ``most``, else -1."""
     return value if type(value) is int and 0 <= value < most else -1
 
 
 def sound(text: str) -> str:
-    """A text without halves of characters, which JSON can hold and no file."""
+    """Replace lone surrogates, which JSON can hold and no file."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def is_time(value: Any) -> bool:
-    """Whether a value can be a time, in microseconds."""
+    """Tell whether a value can be a time, in microseconds."""
     return type(value) in (int, float, Decimal) and -_LATEST_US < value < _LATEST_US
 
 
 def _sizes(given: object) -> str:
-    """The sizes of an op's arguments as ``tcprof.frames.NVTX_RANGES`` has them; empty where there are none."""
+    """Write the sizes of an op's arguments as ``tcprof.frames.NVTX_RANGES`` has them; empty where there are none."""
     if not isinstance(given, list) or not 0 < len(given) <= _MOST_SIZES:
         return ""
-    sizes = [each if _is_size(each) else [] for each in given]  # of a list of tensors, and of what is none, nothing
+    sizes = [size if _is_size(size) else [] for size in given]  # of a list of tensors, and of what is none, nothing
     return json.dumps(sizes) if any(sizes) else ""
 
 
 def _is_size(given: object) -> bool:
     if not isinstance(given, list) or len(given) > _MOST_SIZES:
         return False
-    return all(type(each) is int and 0 <= each < _LARGEST_SIZE for each in given)
+    return all(type(length) is int and 0 <= length < _LARGEST_SIZE for length in given)
 
 
 def _geometry(grid: object, block: object) -> str:
-    """Grid and block as 8x64x1 384x1x1; empty where they are not known."""
-    known = [each for each in (grid, block) if isinstance(each, list) and len(each) == 3 and _is_size(each)]
-    return " ".join("x".join(map(str, each)) for each in known) if len(known) == 2 else ""
+    """Write grid and block as 8x64x1 384x1x1; empty where they are not known."""
+    extents = [extent for extent in (grid, block) if isinstance(extent, list) and len(extent) == 3 and _is_size(extent)]
+    return " ".join("x".join(map(str, extent)) for extent in extents) if len(extents) == 2 else ""
 
 
 _OUTERMOST = -1
@@ -262,8 +262,8 @@ _LONGEST, _LONGEST_PATH = 128, 1024
 _Module = tuple[int, int]  # the module around, and the number of the name
 
 
-def name_calls(calls: Columns, names: Names) -> "npt.NDArray[Any]":
-    """For each call the number of its module's path in ``names``."""
+def name_calls(calls: NumberColumns, names: TextCodes) -> "npt.NDArray[Any]":
+    """Return for each call the number of its module's path in ``names``."""
     modules: dict[_Module, int] = {}  # in the order of their first calls
     lengths = {_OUTERMOST: 0}  # of the path of each module, in characters
     module_of_call = np.empty(len(calls["start"]), dtype=np.int64)
@@ -287,7 +287,7 @@ def name_calls(calls: Columns, names: Names) -> "npt.NDArray[Any]":
     return np.array(codes, dtype=np.int64)[module_of_call]
 
 
-def _name_paths(modules: list[_Module], names: Names) -> list[str]:
+def _name_paths(modules: list[_Module], names: TextCodes) -> list[str]:
     classes = [_class_of(names.text(name)) for _, name in modules]
     number: list[int] = []
     alike: dict[tuple[int, str], int] = {}  # how many modules of a class are in one
@@ -295,13 +295,13 @@ def _name_paths(modules: list[_Module], names: Names) -> list[str]:
         number.append(alike.get((around, kind), 0))
         alike[around, kind] = number[-1] + 1
     paths: list[str] = []
-    for (around, _), kind, own in zip(modules, classes, number, strict=True):
-        name = f"{kind}.{own}" if alike[around, kind] > 1 else kind
+    for (around, _), kind, index in zip(modules, classes, number, strict=True):
+        name = f"{kind}.{index}" if alike[around, kind] > 1 else kind
         paths.append(name if around == _OUTERMOST else f"{paths[around]}.{name}")
     return paths
 
 
 def _class_of(name: str) -> str:
-    """Linear of Linear_7."""
+    """Cut the number off a module's name: Linear_7 becomes Linear."""
     stem, _, number = name.rpartition("_")
     return (stem if number.isdigit() and stem else name)[:_LONGEST].replace(".", "_") or UNNAMED

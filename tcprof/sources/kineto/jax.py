@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tcprof.sources.kineto.events import Columns, Names, whole
+from tcprof.sources.kineto.events import NumberColumns, TextCodes, whole
 from tcprof.sources.xla import MODULE
 
 # What processes and threads are called says what an event is. Beside each stream stand lines that XLA derived from it
@@ -24,37 +24,37 @@ _Event = Mapping[str, Any]
 
 
 class JaxEvents:
-    """What a JAX trace says of its events, and the events that Kineto would have written."""
+    """Events of a JAX trace, as Kineto would have written them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: TextCodes) -> None:
         self.names = names
         # Parts of programs that were launched: the numbers of their names, by correlation.
-        self.launched = Columns("correlation module part")
+        self.launched = NumberColumns("correlation module part")
         self._gpus: dict[object, int] = {}
         self._hosts: set[object] = set()
         self._streams: dict[tuple[object, object], int] = {}
 
     @property
     def is_of_jax(self) -> bool:
-        """Whether processes were called as JAX calls them."""
+        """Tell whether a process has a name that JAX gives."""
         return bool(self._gpus or self._hosts)
 
     def change(self, event: _Event) -> _Event | None:
-        """An event of a trace of JAX as one of Kineto; None for all that Kineto would not have."""
+        """Turn an event of a JAX trace into one of Kineto; None for all that Kineto would not have."""
         args, name, process, thread = (event.get(key) for key in ("args", "name", "pid", "tid"))
         if type(process) is not int or type(name) is not str:
             return None
-        known = args if isinstance(args, dict) else {}
+        details = args if isinstance(args, dict) else {}
         if event.get("ph") == "M":
-            self._learn(name, str(known.get("name")), process, thread)
+            self._learn(name, str(details.get("name")), process, thread)
         elif process in self._gpus:
             stream = self._streams.get((process, thread)) if type(thread) is int else None
-            return None if stream is None else self._work(event, known, name, self._gpus[process], stream)
-        elif process in self._hosts and known:
-            if "step_num" in known:
+            return None if stream is None else self._work(event, details, name, self._gpus[process], stream)
+        elif process in self._hosts and details:
+            if "step_num" in details:
                 return {**event, "cat": "user_annotation"}
-            if "correlation_id" in known and _CALL.fullmatch(name):
-                return {**event, "cat": "cuda_runtime", "args": {"correlation": _number(known["correlation_id"])}}
+            if "correlation_id" in details and _CALL.fullmatch(name):
+                return {**event, "cat": "cuda_runtime", "args": {"correlation": _number(details["correlation_id"])}}
         return None
 
     def _learn(self, what: str, called: str, process: int, thread: object) -> None:
@@ -84,8 +84,8 @@ class JaxEvents:
         moved = {"bytes": _number(details.get("size", details.get("num_bytes")))}
         return {**event, "cat": category, "name": name, "args": place | size | moved}
 
-    def ranges(self, calls: Columns) -> pd.DataFrame:
-        """The runs of programs and the parts in them, as the calls that launched these tell: columns of numbers.
+    def ranges(self, calls: NumberColumns) -> pd.DataFrame:
+        """List the runs of programs and the parts in them, taken from the calls that launched them.
 
         A run ends where another program is launched by its thread, or where its own first part is launched again.
         """
@@ -111,5 +111,5 @@ def _number(text: object) -> int:
 
 
 def _sizes(text: str | None) -> list[int]:
-    sizes = [_number(each) for each in (text or "").split(",")]
+    sizes = [_number(number) for number in (text or "").split(",")]
     return sizes if min(sizes) >= 0 else []

@@ -3,16 +3,16 @@
 import pandas as pd
 
 from tcprof.arrays import Ints
-from tcprof.sources.kineto.events import Columns
+from tcprof.sources.checks import count_lost
+from tcprof.sources.kineto.events import NumberColumns
 
 _UNKNOWN = -1
 _TAG = 1 << 33  # above all numbers
 _LAUNCH = "aunch.*Kernel"
 _GRAPH = "aunchGraph|GraphLaunch|BeginCapture"  # kernels that a graph captures do not run
-_MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
-def link_work(calls: Columns, work: Columns) -> tuple[Ints, dict[str, int]]:
+def link_work(calls: NumberColumns, work: NumberColumns) -> tuple[Ints, dict[str, int]]:
     """Find the call of each piece of work.
 
     A number that several calls have is told by what else ties them: the tag that merged traces put before their
@@ -34,12 +34,12 @@ def link_work(calls: Columns, work: Columns) -> tuple[Ints, dict[str, int]]:
     reach = called.groupby(["process", "key"])["end"].cummax().groupby([called["process"], called["key"]]).shift()
     called = called[~(called["start"] < reach)]
     if not called["key"].duplicated().any():
-        found = pd.Index(called["key"]).get_indexer(ran["key"])
-        return pd.Series([*called["row"], _UNKNOWN]).to_numpy()[found], {}
+        matches = pd.Index(called["key"]).get_indexer(ran["key"])
+        return pd.Series([*called["row"], _UNKNOWN]).to_numpy()[matches], {}
     return _link_repeated(called.sort_values("at"), ran[ran["correlation"] > 0].sort_values("at"), work)
 
 
-def _link_repeated(called: pd.DataFrame, ran: pd.DataFrame, work: Columns) -> tuple[Ints, dict[str, int]]:
+def _link_repeated(called: pd.DataFrame, ran: pd.DataFrame, work: NumberColumns) -> tuple[Ints, dict[str, int]]:
     ran = ran.assign(work=ran.index, turn=ran.groupby("key").cumcount())
     called = called.assign(turn=called.groupby("key").cumcount())
     by_turn = ran.merge(called[["key", "turn", "process"]], "left", ["key", "turn"])["process"].to_numpy()
@@ -62,11 +62,8 @@ def _link_repeated(called: pd.DataFrame, ran: pd.DataFrame, work: Columns) -> tu
     return call.to_numpy(), {"launch numbers that restart": len(again)} if len(again) else {}
 
 
-def count_lost(calls: Columns, names: "pd.Series[str]", call: Ints, stream: Ints) -> int | None:
-    """Launches whose kernels are not in the trace, though each much used stream of their process has later ones.
-
-    None where graphs captured kernels, which do not run.
-    """
+def count_lost_launches(calls: NumberColumns, names: "pd.Series[str]", call: Ints, stream: Ints) -> int | None:
+    """Count the launches without a kernel, see ``count_lost``; None where graphs captured kernels, which do not run."""
     if names.str.contains(_GRAPH).any():
         return None
     launches = pd.DataFrame({name: calls[name] for name in ("process", "thread", "start", "end")})
@@ -78,7 +75,4 @@ def count_lost(calls: Columns, names: "pd.Series[str]", call: Ints, stream: Ints
     reach = launches.groupby(place)["end"].cummax().groupby(place).shift()
     outer = (~(launches["start"] < reach)).cumsum().rename("outer")
     launches = launches.groupby(outer).agg({"process": "first", "start": "first", "stream": "max"})
-    streams = launches.groupby(["process", "stream"])["start"].agg(["max", "size"])
-    much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
-    last = launches["process"].map(much.groupby("process")["max"].min())
-    return int((launches["stream"].isna() & (launches["start"] < last)).sum())
+    return count_lost(launches)

@@ -27,7 +27,7 @@ _CUT = re.compile(r"\\+[^\\]{0,4}\Z")  # an escape that may go on in the next ch
 
 
 class JsonStream:
-    """The members of a trace's outermost object; those of ``traceEvents`` one after the other.
+    """Reads the members of a trace's outermost object; those of ``traceEvents`` one after the other.
 
     Raises:
         InputError: While it is read: it is no JSON, or cut off.
@@ -44,7 +44,7 @@ class JsonStream:
         self._text, self._at = "", 0
 
     def events(self) -> Iterator[Any]:
-        """The events, and ``about`` on the way."""
+        """Yield the events, and fill ``about`` on the way."""
         try:
             with self.path.open("rb") as plain:
                 is_packed = plain.read(len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -76,7 +76,7 @@ class JsonStream:
                 self.about[str(name)] = self._value(file)
 
     def _peek(self, file: BufferedReader) -> str:
-        """The next character that begins or ends something."""
+        """Return the next character that begins or ends something."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -122,7 +122,7 @@ class JsonStream:
         return not is_last
 
     def _double_backslashes(self, text: str, is_whole: bool = False) -> str:
-        """The text with an escape for each single backslash; an escape at the end may go on in the next chunk."""
+        """Double each single backslash; an escape at the end may go on in the next chunk."""
         text, self._held = self._held + text, ""
         if not is_whole and (cut := _CUT.search(text)):
             text, self._held = text[: cut.start()], text[cut.start() :]

@@ -37,7 +37,7 @@ from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, end_
 from tcprof.sources.kineto import RANK_MEMBER
 from tcprof.sources.kineto.events import KINDS, Events, is_time, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
-from tcprof.sources.kineto.launches import count_lost, link_work
+from tcprof.sources.kineto.launches import count_lost_launches, link_work
 from tcprof.sources.kineto.stream import EVENTS, JsonStream
 from tcprof.sources.remedies import COPY_TRACE_AGAIN
 from tcprof.sources.xla import DOMAIN as XLA
@@ -58,8 +58,7 @@ _LONGEST_NS = 1 << 53  # 104 days
 class KinetoTrace(Source):
     """Reads one trace, whole and once.
 
-    It has no marks, which the annotation writes for nsys; and which launches are lost is unknown, since a trace begins
-    and ends while work is under way.
+    It has no marks, which the annotation writes for nsys.
 
     Raises:
         InputError: It cannot be read, or is none of torch.profiler.
@@ -108,17 +107,17 @@ class KinetoTrace(Source):
             table.keep(is_near)
 
     def _find_processes(self) -> Ints:
-        """The process of each piece of work: that of its call, or else the only one that uses its GPU."""
+        """Find the process of each piece of work: that of its call, or else the only one that uses its GPU."""
         calls, gpu = self._events.calls["process"], self._events.work["gpu"]
-        known = np.append(calls, -1)[self._call]
-        users = pd.Series(known[known >= 0]).groupby(gpu[known >= 0]).agg(["min", "max"])
+        process = np.append(calls, -1)[self._call]
+        users = pd.Series(process[process >= 0]).groupby(gpu[process >= 0]).agg(["min", "max"])
         users = users[users["min"] == users["max"]]["min"]
         processes = np.unique(calls)
         only = processes[0] if len(processes) == 1 else -1
-        return np.where(known >= 0, known, pd.Series(gpu).map(users).fillna(only).to_numpy("int64"))
+        return np.where(process >= 0, process, pd.Series(gpu).map(users).fillna(only).to_numpy("int64"))
 
     def _split_gpus(self) -> None:
-        """Take the GPUs of each rank for its own: all may call theirs 0, on hosts or in containers of their own."""
+        """Give each rank GPUs of its own: all may call theirs 0, on different hosts or in containers."""
         gpu = self._events.work["gpu"].copy()
         used = pd.DataFrame({"gpu": gpu, "process": self._process})
         pairs = used[used["process"] >= 0].drop_duplicates()
@@ -156,7 +155,7 @@ class KinetoTrace(Source):
         """
         events, work = self._events, self._events.work
         tables = (events.ranges, events.modules, events.calls)
-        process, ends = (np.concatenate([each[name] for each in tables]) for name in ("process", "end"))
+        process, ends = (np.concatenate([table[name] for table in tables]) for name in ("process", "end"))
         if self._jax.is_of_jax or not len(ends):
             return
         # Merged ranks stop one by one.
@@ -174,12 +173,12 @@ class KinetoTrace(Source):
         process, call = self._process, self._call
         gpus = pd.Series(work["gpu"]).groupby(process).transform("nunique")
         waits = pd.DataFrame({name: calls[name] for name in ("process", "start", "end")})[names.str.contains(_WAIT)]
-        known = np.flatnonzero((call >= 0) & (gpus == 1).to_numpy())  # a call does not say which GPU it waits for
-        launched = pd.DataFrame({name: calls[name][call[known]] for name in ("start", "end")})
-        launched = launched.assign(process=process[known], began=work["start"][known], ended=work["end"][known])
+        rows = np.flatnonzero((call >= 0) & (gpus == 1).to_numpy())  # a call does not say which GPU it waits for
+        launched = pd.DataFrame({name: calls[name][call[rows]] for name in ("start", "end")})
+        launched = launched.assign(process=process[rows], began=work["start"][rows], ended=work["end"][rows])
         limit, count = end_before_waits(launched, waits)
         ends = work["end"].copy()
-        ends[known] = np.minimum(ends[known], limit)
+        ends[rows] = np.minimum(ends[rows], limit)
         self._repaired[LATER_WORK] += count
         work.replace("end", ends)
 
@@ -188,7 +187,7 @@ class KinetoTrace(Source):
         self._call, self._process = self._call[chosen], self._process[chosen]
 
     def _cut_overruns(self) -> tuple[int, int]:
-        """Cut work that overruns what follows in its stream; the first and the last time that are left."""
+        """Cut work that overruns the next work of its stream; return the first and the last time that are left."""
         events, work = self._events, self._events.work
         order = np.argsort(work["start"], kind="stable")
         columns = {name: work[name][order] for name in ("gpu", "context", "stream")} | {"process": self._process[order]}
@@ -213,7 +212,7 @@ class KinetoTrace(Source):
         return first, last
 
     def recording(self) -> Recording:
-        """What the trace says about itself."""
+        """Return what the trace says about itself."""
         return Recording(
             file=name_of(self.path),
             nsys_version="",
@@ -234,16 +233,16 @@ class KinetoTrace(Source):
         return (Rank(rank, max(size, 0)),) if rank >= 0 and (size > rank or "world_size" not in facts) else ()
 
     def gpus(self) -> pd.DataFrame:
-        """The GPUs that worked, see ``tcprof.frames.GPUS``; a trace does not name their chips."""
+        """List the GPUs that worked, see ``tcprof.frames.GPUS``; a trace does not name their chips."""
         listed = self._about.get("deviceProperties")
-        given = [each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
-        known = {whole(each.get("id"), _MOST_SMS): each for each in given}
+        given = [device for device in (listed if isinstance(listed, list) else []) if isinstance(device, dict)]
+        properties = {whole(device.get("id"), _MOST_SMS): device for device in given}
         names = np.union1d(self._events.calls["name"], self._events.work["name"])
         called = map(self._events.names.text, names.tolist())
         unnamed = "AMD GPU" if any(map(_OF_AMD.match, called)) else ""
         rows = []
         for gpu in np.unique(self._events.work["gpu"]).tolist():
-            facts = known.get(self._devices[gpu], {})
+            facts = properties.get(self._devices[gpu], {})
             name = facts.get("name")
             limits = {"sm_count": ("numSms", _MOST_SMS), "memory_bytes": ("totalGlobalMem", _MOST_BYTES)}
             numbers = {ours: whole(facts.get(theirs), most) for ours, (theirs, most) in limits.items()}
@@ -252,15 +251,15 @@ class KinetoTrace(Source):
         return GPUS.conform(pd.DataFrame(rows)) if rows else GPUS.empty()
 
     def ranges(self) -> pd.DataFrame:
-        """Annotations, calls of modules, and ops, see ``tcprof.frames.NVTX_RANGES``."""
-        found, called, compiled = self._events.ranges, self._events.modules, self._jax.ranges(self._events.calls)
+        """List annotations, calls of modules, and ops, see ``tcprof.frames.NVTX_RANGES``."""
+        ranges, called, compiled = self._events.ranges, self._events.modules, self._jax.ranges(self._events.calls)
         count = len(called["start"]) + len(compiled)
-        names = np.concatenate([found["name"], name_calls(called, self._events.names), compiled["name"]])
+        names = np.concatenate([ranges["name"], name_calls(called, self._events.names), compiled["name"]])
         none = np.zeros(len(names), dtype=np.int8)
-        domain = np.append(found["is_op"], none[:count])
+        domain = np.append(ranges["is_op"], none[:count])
         domain[len(domain) - len(compiled) :] = _OF_XLA
         process, thread, start, end = (
-            np.concatenate([found[name], called[name], compiled[name]])
+            np.concatenate([ranges[name], called[name], compiled[name]])
             for name in ("process", "thread", "start", "end")
         )
         columns = {
@@ -269,27 +268,27 @@ class KinetoTrace(Source):
             "domain": pd.Categorical.from_codes(domain, _DOMAINS),
             "name": self._events.names.categorical(names),
             "start_end": none.astype(bool),
-            "sequence": np.append(found["sequence"], np.full(count, np.nan)),
+            "sequence": np.append(ranges["sequence"], np.full(count, np.nan)),
             "sizes": self._events.sizes.categorical(
-                np.append(found["sizes"], np.full(count, self._events.sizes.code("")))
+                np.append(ranges["sizes"], np.full(count, self._events.sizes.code("")))
             ),
             "output_sizes": pd.Categorical.from_codes(none, [""]),
         }
         return self._conform(NVTX_RANGES, columns, start, end_ns=end)
 
     def api_calls(self) -> pd.DataFrame:
-        """The calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
+        """List the calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
         calls = self._events.calls
         columns = {name: calls[name] for name in ("process", "thread")} | {"correlation": np.arange(len(calls))}
         frame = self._conform(API_CALLS, columns, calls["start"], returned_ns=calls["end"])
         return API_CALLS.conform(frame[frame["correlation"].isin(self._call)])
 
     def waits(self) -> pd.DataFrame:
-        """The calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+        """List the calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
         return self._list_calls("Synchronize")
 
     def setup_calls(self) -> pd.DataFrame:
-        """The calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        """List the calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
         return self._list_calls("Load", "Malloc", "Alloc", "Free")
 
     def _list_calls(self, *parts: str) -> pd.DataFrame:
@@ -301,12 +300,12 @@ class KinetoTrace(Source):
         return WAITS.conform(frame[frame["name"].isin(called)])
 
     def lost_launches(self) -> int | None:
-        """Launches of kernels whose kernels are not in the trace; None where this is unknown."""
+        """Count launches whose kernels are not in the trace; None where this is unknown."""
         names = pd.Series(self._events.names.categorical(self._events.calls["name"])).astype(str)
-        return count_lost(self._events.calls, names, self._call, self._events.work["stream"])
+        return count_lost_launches(self._events.calls, names, self._call, self._events.work["stream"])
 
     def activities(self) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; the row of its call stands for its number."""
+        """List work on the GPUs, see ``tcprof.frames.ACTIVITIES``; the correlation is the row of its call."""
         work, names = self._events.work, self._events.names
         columns = {
             "gpu": work["gpu"],
@@ -322,14 +321,14 @@ class KinetoTrace(Source):
         return self._conform(ACTIVITIES, columns, work["start"], end_ns=work["end"])
 
     def wrong(self) -> tuple[InvalidValues, ...]:
-        """Events that were left out, and what was corrected."""
+        """List what was left out, and what was corrected."""
         odd = Counter({f"impossible {name}": count for name, count in self._events.odd.items()}) + self._repaired
-        told = [(what, count, False) for what, count in self._events.wrong.items() if count]
-        told += [(what, count, True) for what, count in odd.items() if count]
-        return tuple(InvalidValues(EVENTS, *each) for each in sorted(told))
+        rows = [(what, count, False) for what, count in self._events.wrong.items() if count]
+        rows += [(what, count, True) for what, count in odd.items() if count]
+        return tuple(InvalidValues(EVENTS, *row) for row in sorted(rows))
 
     def _conform(self, schema: Schema, columns: Mapping[str, Any], start: Any, **ends: Any) -> pd.DataFrame:
-        """A frame in order of start, on a clock that begins with the first event."""
+        """Make a frame in order of start, on a clock that begins with the first event."""
         zero = self._first_ns
         times = {"start_ns": start - zero} | {name: end - zero for name, end in ends.items()}
         frame = pd.DataFrame({**columns, **times}, copy=False)
@@ -337,7 +336,7 @@ class KinetoTrace(Source):
 
 
 def _name_work(name: str) -> str:
-    """A copy's direction, as ``tcprof.frames`` calls it; a kernel's name as it is."""
+    """Name a copy by its direction, as ``tcprof.frames`` does; a kernel's name stays."""
     copy = _COPY.match(name)
     return _WAYS.get(copy.group("way"), name) if copy else "memset" if name.startswith(_MEMSET) else name
 

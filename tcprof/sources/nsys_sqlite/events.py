@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, or_, select, union_al
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
-from tcprof.sources.checks import LATER_WORK, MANY_GPUS, cut_overruns
+from tcprof.sources.checks import LATER_WORK, MANY_GPUS, count_lost, cut_overruns
 from tcprof.sources.nsys_sqlite.database import OWN_NUMBER, UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
@@ -20,7 +20,6 @@ _OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in s
 _OFTEN_ONE = ("gpu", "process", "stream")
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
-_MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
@@ -176,11 +175,9 @@ def read_calls(database: Database, *patterns: str) -> pd.DataFrame:
 
 
 def count_lost_launches(database: Database) -> int | None:
-    """Count the launches without a kernel, although the recording went on long enough to have it.
+    """Count the launches without a kernel, see ``tcprof.sources.checks.count_lost``.
 
-    A launch is surely lost if every stream that its process uses much has a kernel that was launched later; the kernels
-    of other launches may have run after the recording had ended. None where this is unknown: launches that are
-    captured into a CUDA graph have no kernel of their own either.
+    None where this is unknown: launches that are captured into a CUDA graph have no kernel of their own.
     """
     calls, kernels = schema.API_CALLS, schema.KERNELS
     if not (database.has_column(calls, "nameId") and database.has(kernels)) or database.has(schema.GRAPHS):
@@ -197,10 +194,7 @@ def count_lost_launches(database: Database) -> int | None:
     launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
     recorded = pd.DataFrame({"process": owner, "correlation": ran["correlationId"], "stream": ran["streamId"]})
     launches = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
-    streams = launches.groupby(["process", "stream"])["start"].agg(["max", "size"])
-    much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
-    last = launches["process"].map(much.groupby("process")["max"].min())
-    return int((launches["stream"].isna() & (launches["start"] < last)).sum())
+    return count_lost(launches)
 
 
 def _is_called(pattern: str) -> ColumnElement[bool]:
