@@ -71,10 +71,8 @@ NOT_YET_CLEAN = {
     "nsys",
     "record",
     "redaction",
-    "sources",
 }
 NOT_YET_UNIQUE = {
-    "Ops",
     "Table",
     "_Thread",
 }
@@ -97,7 +95,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
-    *("sources/kineto", "sources/nsys_sqlite"),
+    *("sources", "sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

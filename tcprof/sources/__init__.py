@@ -20,7 +20,7 @@ __all__ = ["UNCLOSED", "UNNAMED_DOMAIN", "Clean", "InvalidValues", "Recording", 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file says about its recording."""
+    """The facts that a file has about its recording."""
 
     file: str  # name of the file that was read, without its folder
     nsys_version: str  # version of Nsight Systems that exported; empty where not known
@@ -37,11 +37,11 @@ class Recording:
 
     @property
     def remedies(self) -> Remedies:
-        """What users change in how they record."""
+        """Return what users change in how they record."""
         return REMEDIES[self.recorder]
 
     def __post_init__(self) -> None:
-        """Leave out what is no version: it is shown, and saved, as the file has it."""
+        """Leave out versions that are none: they are shown, and saved, as the file has them."""
         for name in ("nsys_version", "schema_version", "driver_version", "cuda_version"):
             if not re.fullmatch(VERSION, getattr(self, name)):
                 object.__setattr__(self, name, "")
@@ -77,41 +77,41 @@ class Source(Protocol):
     path: Path  # the file that is read
 
     def recording(self) -> Recording:
-        """What the file says about its recording."""
+        """Return what the file says about its recording."""
 
     def gpus(self) -> pd.DataFrame:
-        """The GPUs that the file names, see ``tcprof.frames.GPUS``."""
+        """List the GPUs that the file names, see ``tcprof.frames.GPUS``."""
 
     def samples(self, metrics: Iterable[str]) -> Samples:
-        """The GPU metric samples; of the columns of ``tcprof.frames.SAMPLES``, the others may be left unknown."""
+        """Read the GPU metric samples; columns of ``tcprof.frames.SAMPLES`` beside ``metrics`` may stay unknown."""
         return Samples(SAMPLES.empty(), "none", False, 0)
 
     def ranges(self) -> pd.DataFrame:
-        """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
+        """Read the NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
     def marks(self) -> pd.DataFrame:
-        """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+        """Read the NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
         return MARKS.empty()
 
     def api_calls(self) -> pd.DataFrame:
-        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
+        """Read the API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
 
     def waits(self) -> pd.DataFrame:
-        """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+        """Read the API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
 
     def setup_calls(self) -> pd.DataFrame:
-        """The API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        """Read the API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
         return WAITS.empty()
 
     def lost_launches(self) -> int | None:
-        """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
+        """Count launches of kernels whose kernels are not in the recording; None where this is unknown."""
         return None
 
     def activities(self) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
+        """Read work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
 
     def diagnostics(self, without_private: Clean) -> pd.DataFrame:
-        """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``.
+        """Read the profiler's messages on the recording, see ``tcprof.frames.DIAGNOSTICS``.
 
         Args:
             without_private: Replaces what is private in messages of a file.
@@ -119,11 +119,11 @@ class Source(Protocol):
         return DIAGNOSTICS.empty()
 
     def unprofiled(self) -> pd.DataFrame:
-        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.UNPROFILED``."""
+        """Read the steps of the program's run without a profiler, see ``tcprof.frames.UNPROFILED``."""
         return UNPROFILED.empty()
 
     def wrong(self) -> tuple[InvalidValues, ...]:
-        """What was found to be wrong in all that has been read so far: it is not in the frames."""
+        """List the invalid values in all that has been read so far; the frames do not have them."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
     last_ns: int
 
     def holds(self, times: Ints) -> Bools:
-        """Which times lie in it."""
+        """Tell which times lie in it."""
         return (times >= self.first_ns) & (times <= self.last_ns)
 
 

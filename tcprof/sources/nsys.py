@@ -10,7 +10,7 @@ from tcprof.sources import Source, SourceType
 
 
 def _recognizes(path: Path, header: bytes) -> bool:
-    """By name too: a damaged file has no header, and a report that is gone may have left its export."""
+    """Recognize by name too: a damaged file has no header, and a report that is gone may have left its export."""
     if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX) or header.startswith(REPORT_MAGIC):
         return True
     if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted

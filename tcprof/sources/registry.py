@@ -19,19 +19,19 @@ from tcprof.sources.saved import SAVED
 SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, KINETO, NSYS)
 HEADER_BYTES = 256
 JOB_FILE = f"{RANK_RECORDINGS.name}.parquet"  # of a saved job, written last: a folder with it is whole
-_SUFFIXES = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
+_SUFFIXES = tuple(dict.fromkeys(suffix for kind in SOURCE_TYPES for suffix in kind.suffixes))
 _MOST_LISTED = 5
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
 
 
 def find_type(path: Path) -> SourceType:
-    """The type of source that a recording belongs to, by its content.
+    """Find the type of source that a recording belongs to, by its content.
 
     Raises:
         InputError: The file is absent, or of no type that tcprof reads.
     """
     header = _header(path)
-    source_type = next((each for each in SOURCE_TYPES if each.recognizes(path, header)), None)
+    source_type = next((kind for kind in SOURCE_TYPES if kind.recognizes(path, header)), None)
     if source_type:
         return source_type
     if path.is_dir():
@@ -39,20 +39,20 @@ def find_type(path: Path) -> SourceType:
     check_is_file(path)
     check_is_unpacked(path, header)
     raise InputError(
-        f"{path} is not a recording that tcprof can read: {', '.join(each.title for each in SOURCE_TYPES)}.",
+        f"{path} is not a recording that tcprof can read: {', '.join(kind.title for kind in SOURCE_TYPES)}.",
         "Record one with 'tcprof profile -o RUN.nsys-rep -- PROGRAM', or give an nsys report (.nsys-rep) or its "
         "export ('nsys export --type=sqlite REPORT.nsys-rep').",
     )
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file is, or begins like, what a source reads: nothing else is ever written in its place."""
+    """Tell whether a file is, or begins like, what a source reads: nothing else is ever written in its place."""
     header = _header(path)
-    return bool(header) and any(header.startswith(each.magic) or each.recognizes(path, header) for each in SOURCE_TYPES)
+    return bool(header) and any(header.startswith(kind.magic) or kind.recognizes(path, header) for kind in SOURCE_TYPES)
 
 
 def find_recordings(given: Path) -> list[Path]:
-    """The recordings that are meant, in order of their names' numbers.
+    """Find the recordings that the user means, in order of their names' numbers.
 
     Args:
         given: A file; a folder of recordings of one program; or NAME, where there are NAME-1, NAME-2 and so on, as
@@ -76,12 +76,12 @@ def find_recordings(given: Path) -> list[Path]:
 
 
 def is_job(folder: Path) -> bool:
-    """Whether a folder holds a saved job."""
+    """Tell whether a folder holds a saved job."""
     return os.path.isfile(folder / JOB_FILE)  # noqa: PTH113  # False, where that folder may not be read
 
 
 def explain_folder(folder: Path) -> InputError:
-    """What a folder is where a recording is needed, and what to type in its place."""
+    """Explain what a folder is where a recording is needed, and what to type in its place."""
     if is_job(folder):
         return InputError(f"{folder} is a saved job of several ranks, not a recording.", f"Show it: {_ranks(folder)}")
     if recordings := list_folder(folder):
@@ -89,17 +89,17 @@ def explain_folder(folder: Path) -> InputError:
             f"{folder} is a folder with {_count(recordings, 'recording')}.",
             f"Show the ranks of a job with '{_ranks(folder)}', or give one recording: {_quote(recordings[0])}",
         )
-    inside = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-    folders = [each for each in inside if each.is_dir()]
-    if jobs := [each for each in folders if is_job(each)]:
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    folders = [path for path in inside if path.is_dir()]
+    if jobs := [path for path in folders if is_job(path)]:
         return InputError(
             f"{folder} itself has no recordings, but {_count(jobs, 'saved job')}.", f"Show one: {_ranks(jobs[0])}"
         )
-    if full := [each for each in folders if list_folder(each)]:
+    if full := [path for path in folders if list_folder(path)]:
         return InputError(
             f"{folder} has recordings only in {_count(full, 'folder')}.", f"Give one: {_quote(list_folder(full[0])[0])}"
         )
-    kinds = Counter("folder" if each.is_dir() else each.suffix or "plain file" for each in inside).most_common()
+    kinds = Counter("folder" if path.is_dir() else path.suffix or "plain file" for path in inside).most_common()
     counts = (f"{count:,} {kind}{'s' if count > 1 and kind[0] != '.' else ''}" for kind, count in kinds[:_MOST_LISTED])
     content = ", ".join(counts) or "nothing"
     return InputError(
@@ -117,13 +117,13 @@ def _quote(path: Path) -> str:
 
 
 def _count(paths: Sequence[Path], what: str) -> str:
-    names = ", ".join(each.name for each in paths[:_MOST_LISTED])
+    names = ", ".join(path.name for path in paths[:_MOST_LISTED])
     more = f" and {len(paths) - _MOST_LISTED:,} more" if len(paths) > _MOST_LISTED else ""
     return f"{len(paths):,} {what}{'s' if len(paths) > 1 else ''} ({names}{more})"
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """The recordings in a folder itself.
+    """List the recordings in a folder itself.
 
     Raises:
         InputError: It may not be read.
@@ -140,13 +140,13 @@ def _belongs(path: Path, name: str) -> bool:
 
 
 def choose_recordings(paths: Iterable[Path]) -> list[Path]:
-    """The recordings among some files, one of each, in order of their names: see ``SourceType.suffixes``."""
+    """Choose the recordings among some files, one of each, in order of their names: see ``SourceType.suffixes``."""
     files = list(paths)
     recordings: dict[tuple[str, Path], Path] = {}
-    for each in SOURCE_TYPES:
-        for suffix in reversed(each.suffixes):
+    for kind in SOURCE_TYPES:
+        for suffix in reversed(kind.suffixes):
             named = [path for path in files if path.suffix == suffix]
-            recordings |= {(each.title, path.with_suffix("")): path for path in named if _may_be(each, path)}
+            recordings |= {(kind.title, path.with_suffix("")): path for path in named if _may_be(kind, path)}
     analyzed = {name for title, name in recordings if title != SAVED.title}  # what lies there itself is read
     return sorted(
         {path for (title, name), path in recordings.items() if title != SAVED.title or name not in analyzed},
@@ -155,7 +155,7 @@ def choose_recordings(paths: Iterable[Path]) -> list[Path]:
 
 
 def _may_be(source_type: SourceType, path: Path) -> bool:
-    """Whether a source reads a file with one of its suffixes, or will say why it cannot: it has no content."""
+    """Tell whether a source reads a file with one of its suffixes, or fails with a reason: it has no content."""
     header = _header(path)
     return source_type.recognizes(path, header) or not (header or source_type.has_common_name)
 

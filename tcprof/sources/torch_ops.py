@@ -28,8 +28,8 @@ _Op = tuple[int, str]  # a process, and the number of an op in it
 
 
 @dataclass(frozen=True)
-class Ops:
-    """What the names of ranges say of ops."""
+class ParsedNames:
+    """Facts about ops, from the names of ranges."""
 
     name: pd.Categorical  # the ranges' names; of an op without its numbers
     is_op: Bools  # whether a range is an op's
@@ -40,26 +40,26 @@ class Ops:
     malformed_count: int  # ranges with a text in place of sizes that is none
 
 
-def split_names(names: pd.Categorical, process: Ints) -> Ops:
-    """Take the names of ops apart; each process numbers its ops for itself."""
+def split_names(names: pd.Categorical, process: Ints) -> ParsedNames:
+    """Split the names of ops into parts; each process numbers its ops for itself."""
     recorded = names.categories.tolist()
-    found = [_NUMBERS.search(name) if " = " in name else None for name in recorded]
-    if not any(found):
+    matches = [_NUMBERS.search(name) if " = " in name else None for name in recorded]
+    if not any(matches):
         unknown = name_codes(np.zeros(len(names), dtype=np.int8), [""])
-        return Ops(names, np.zeros(len(names), dtype=bool), np.full(len(names), np.nan), unknown, unknown, 0)
-    stems = [match.string[: match.start()] if match else name for match, name in zip(found, recorded, strict=True)]
-    numbers = [float(match.group("sequence") or "nan") if match else np.nan for match in found]
+        return ParsedNames(names, np.zeros(len(names), dtype=bool), np.full(len(names), np.nan), unknown, unknown, 0)
+    stems = [match.string[: match.start()] if match else name for match, name in zip(matches, recorded, strict=True)]
+    numbers = [float(match.group("sequence") or "nan") if match else np.nan for match in matches]
     checked: dict[str, str] = {}  # texts are as many as ops, sizes are few
-    sizes = [_check(match.group("sizes") or "", checked) if match else "" for match in found]
+    sizes = [_check(match.group("sizes") or "", checked) if match else "" for match in matches]
     malformed = np.array(
-        [bool(match and match.group("sizes") and not text) for match, text in zip(found, sizes, strict=True)]
+        [bool(match and match.group("sizes") and not text) for match, text in zip(matches, sizes, strict=True)]
     )
-    return Ops(
+    return ParsedNames(
         name=name_codes(names.codes, stems),
-        is_op=np.array([match is not None for match in found])[names.codes],
+        is_op=np.array([match is not None for match in matches])[names.codes],
         sequence=np.array(numbers)[names.codes],
         sizes=name_codes(names.codes, sizes),
-        output_sizes=_find_outputs(found, stems, sizes, names.codes, process),
+        output_sizes=_find_outputs(matches, stems, sizes, names.codes, process),
         malformed_count=int(malformed[names.codes].sum()),
     )
 
@@ -71,13 +71,13 @@ def _check(text: str, checked: dict[str, str]) -> str:
 
 
 def _find_outputs(
-    found: list[re.Match[str] | None],
+    matches: list[re.Match[str] | None],
     stems: list[str],
     sizes: list[str],
     codes: npt.NDArray[np.signedinteger],
     process: Ints,
 ) -> pd.Categorical:
-    """Sizes of what convolutions made: no argument of theirs tells them, but those of the first op that took it do."""
+    """Find the sizes of convolutions' outputs: those that the first op that took the output has for its argument."""
     sought = np.array([_CONVOLUTION in stem and bool(text) for stem, text in zip(stems, sizes, strict=True)])
     rows = np.flatnonzero(sought[codes])
     if not len(rows):
@@ -85,12 +85,12 @@ def _find_outputs(
     makers = {
         (int(of), match.group("op")): row
         for of, code, row in zip(process[rows], codes[rows], rows.tolist(), strict=True)
-        if (match := found[code]) and match.group("op")
+        if (match := matches[code]) and match.group("op")
     }
     taken: dict[_Op, dict[int, tuple[int, list[int]]]] = {}
     for key in np.unique(process << 32 | codes).tolist():
         code = key & 0xFFFFFFFF
-        match = found[code]
+        match = matches[code]
         if match and match.group("inputs") and sizes[code]:
             _note_inputs(taken, makers, key >> 32, match, sizes[code])
     texts = [""]

@@ -24,7 +24,7 @@ COMPILATION = "XLA compilation"  # autotuning, which runs kernels to choose amon
 
 
 def shorten_name(name: str) -> str:
-    """The name of a range without XLA's numbers, which change when a program is compiled again; others as they are."""
+    """Cut XLA's numbers, which change when a program is compiled again, off a range's name; others stay."""
     if not name.endswith("#"):
         return name
     if module := _MODULE.fullmatch(name):
@@ -35,7 +35,7 @@ def shorten_name(name: str) -> str:
 
 
 def lie_in_compilation(name: pd.Categorical, thread: Ints, start: Ints, end: Ints) -> Bools:
-    """Which ranges lie in one of XLA's compilation on their thread: passes, and what autotuning runs."""
+    """Find the ranges that lie in one of XLA's compilation on their thread: passes, and autotuning's runs."""
     inside = np.zeros(len(start), dtype=bool)
     if COMPILATION in name.categories:
         compiles = np.asarray(name == COMPILATION)
@@ -58,7 +58,7 @@ _FUSED = ";"  # between the scopes of ops that became one
 
 
 def read_scopes(names: Sequence[str]) -> list[tuple[str, str]]:
-    """The module and the phase that the scope in each short name of a program's part says; empty where it says none.
+    """Read module and phase from the scope in each short name of a program's part; empty where it has none.
 
     Modules are those of Flax, which opens a ``jax.named_scope`` around each, and what programs open themselves; the
     phase is known where the program computes gradients, or a scope is called ``optimizer``.
@@ -72,9 +72,9 @@ def read_scopes(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _join_fused(scope: str) -> str:
-    """What the scopes of ops that became one have in common."""
-    parts = zip(*(each.split("/") for each in scope.split(_FUSED)), strict=False)
-    return "/".join(each[0] for each in takewhile(lambda alike: len(set(alike)) == 1, parts))
+    """Join the scopes of ops that became one: the parts that they share."""
+    parts = zip(*(name.split("/") for name in scope.split(_FUSED)), strict=False)
+    return "/".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, parts))
 
 
 def _read_scope(scope: str, holds_others: bool, has_gradients: bool) -> tuple[str, str]:
