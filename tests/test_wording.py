@@ -70,7 +70,6 @@ NOT_YET_CLEAN = {
     "findings",
     "nsys",
     "record",
-    "redaction",
 }
 NOT_YET_UNIQUE = {
     "Table",
@@ -95,7 +94,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
-    *("sources", "sources/kineto", "sources/nsys_sqlite"),
+    *("redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

@@ -117,7 +117,7 @@ _API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is nu
 def reflect_tables(
     connection: sa.Connection, database: str | None = None, *, only: Collection[str] | None = None
 ) -> dict[str, sa.Table]:
-    """A database's tables with their columns' names and types, without keys and constraints."""
+    """Read a database's tables with their columns' names and types, without keys and constraints."""
     inspector = sa.inspect(connection)
     return {
         name: sa.Table(
@@ -135,12 +135,12 @@ def reflect_tables(
 
 
 def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
-    """A column's type as one whose values are read as SQLite has them, whatever they are."""
+    """Return a column's type as one whose values are read as SQLite has them, whatever they are."""
     return declared if isinstance(declared, sa.Integer | sa.Float | sa.String) else NullType()
 
 
 def is_kept(name: str, tables: dict[str, sa.Table]) -> bool:
-    """Whether a table of an export is in its copy."""
+    """Tell whether a table of an export is in its copy."""
     if name not in tables or not _NEEDED.get(name, set()) <= set(tables[name].c.keys()):
         return False
     if name in (schema.GENERIC_FIELDS.name, schema.GENERIC_VALUES.name):
@@ -153,29 +153,29 @@ def is_kept(name: str, tables: dict[str, sa.Table]) -> bool:
 
 
 def is_number(column: sa.ColumnElement[Any]) -> bool:
-    """Whether a column is declared to hold numbers."""
+    """Tell whether a column is declared to hold numbers."""
     # Float has been no Numeric since SQLAlchemy 2.1.
     return isinstance(column.type, sa.Numeric | sa.Float | sa.Integer)
 
 
 def holds_text(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether a value is text or bytes, and no number or NULL: in SQLite a column of any type may hold any of these."""
+    """Test whether a value is text or bytes: in SQLite a column of any type may hold these."""
     return sa.func.typeof(column).in_(("text", "blob"))
 
 
 def keeps_text(column: sa.ColumnElement[Any]) -> bool:
-    """Whether the texts of a column are kept."""
+    """Tell whether the texts of a column are kept."""
     return column.name in _KEPT_TEXT.get(column.table.name, ())
 
 
 def copied_columns(table: sa.Table) -> list[sa.Column[Any]]:
-    """The columns of a table that a copy has: those that tcprof reads, or whose names are made of nsys's words."""
+    """List the columns of a table that a copy has: those that tcprof reads, or whose names are nsys's words."""
     read = schema.metadata.tables[table.name].c if table.name in schema.metadata.tables else ()
     return [column for column in table.c if column.name in read or is_own(column.name)]
 
 
 def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """A column with nothing in place of texts that may be private.
+    """Select a column with nothing in place of texts that may be private.
 
     ``set_functions``, ``blank`` and ``unless_private`` are needed.
 
@@ -209,7 +209,7 @@ def _grammar_of(table: str) -> Callable[[sa.ColumnElement[bytes]], sa.ColumnElem
 
 
 def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
-    """Which rows of a table are kept."""
+    """Test which rows of a table are kept."""
     name, c = table.name, table.c
     if name in _SETTINGS:
         return sa.or_(*(sa.and_(_fits(c.name, key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
@@ -226,14 +226,14 @@ def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[boo
     if name == schema.GENERIC_FIELDS.name:
         return sa.and_(c.typeId.in_(power_types(tables)), c.fieldNameId.in_(power_names(tables)))
     if name == schema.GENERIC_VALUES.name:
-        fields, events = (tables[each.name] for each in (schema.GENERIC_FIELDS, schema.GENERIC_EVENTS))
+        fields, events = (tables[kept.name] for kept in (schema.GENERIC_FIELDS, schema.GENERIC_EVENTS))
         both = sa.select(events.c.genericEventId, fields.c.fieldIdx).join(fields, fields.c.typeId == events.c.typeId)
         return sa.tuple_(c.genericEventId, c.fieldIdx).in_(both.where(wanted(fields, tables)))
     return sa.true()
 
 
 def _kept_types(name: str, tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
-    """The types of generic events that a table keeps: of GPU metrics, and of power."""
+    """Select the types of generic events that a table keeps: of GPU metrics, and of power."""
     if is_kept(schema.GENERIC_TYPES.name, tables):
         types = tables[schema.GENERIC_TYPES.name].c
         yield sa.select(types.typeId).where(types.data.like('%"GR Active"%'))
@@ -246,27 +246,27 @@ def _fits(text: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[bool]:
 
 
 def as_bytes(text: sa.ColumnElement[Any]) -> sa.ColumnElement[bytes]:
-    """A text as the bytes that are in the file, which may be no UTF-8 and go on behind a NUL."""
+    """Cast a text to the bytes that are in the file, which may be no UTF-8 and go on behind a NUL."""
     return sa.cast(text, sa.BLOB)
 
 
 def left_out(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
-    """Which rows of a table are not kept; where the choice depends on NULL, a row is not kept."""
+    """Test which rows of a table are not kept; where the choice depends on NULL, a row is not kept."""
     return sa.func.coalesce(wanted(table, tables), sa.literal(False)).is_(False)
 
 
 def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, sa.Table]) -> Any:
-    """The numbers of strings that occur in some columns, each a table and its column, of the rows that are kept."""
-    found = []
+    """Select the numbers of strings in some columns, each a table and its column, of the rows that are kept."""
+    statements = []
     for name, column in columns:
         if is_kept(name, tables) and column in tables[name].c:
             numbers = sa.select(tables[name].c[column])
-            found.append(numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers)
-    return sa.union(*found) if found else sa.select(sa.literal(None))
+            statements.append(numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers)
+    return sa.union(*statements) if statements else sa.select(sa.literal(None))
 
 
 def own_words(tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
-    """Texts that nsys and the driver themselves write: GPUs, metrics, CUDA calls, options, constants."""
+    """Select texts that nsys and the driver themselves write: GPUs, metrics, CUDA calls, options, constants."""
     for name, table in tables.items():
         if not is_kept(name, tables):
             continue

@@ -17,7 +17,7 @@ from tcprof.nsys import schema
 from tcprof.nsys.opening import OpenedExport
 from tcprof.redaction.allowed import KERNEL_STRINGS, KNOWN_TABLES, NVTX_STRINGS, is_number, reflect_tables, users_of
 from tcprof.redaction.own_words import is_own, set_functions
-from tcprof.redaction.private_texts import TELLING_TABLES, Found, PrivateTexts, as_text, gather_private
+from tcprof.redaction.private_texts import PRIVATE_TABLES, PrivateMatch, PrivateTexts, as_text, gather_private
 
 EXAMPLES = 3
 # Names that a copy keeps: those of the program are searched by themselves, those of tcprof's own facts are a list.
@@ -41,26 +41,26 @@ _PRIVATE = re.compile(
 
 
 @dataclass(frozen=True)
-class Suspects:
+class PrivateNames:
     """Names in a copy that hold something private."""
 
     count: int  # how many different names
-    examples: tuple[Found, ...]  # the first of them. They come from the recording and are not escaped
+    examples: tuple[PrivateMatch, ...]  # the first of them. They come from the recording and are not escaped
 
 
 @dataclass(frozen=True)
 class CheckedNames:
-    """What was found in the names that a copy keeps."""
+    """The private parts of names that a copy keeps."""
 
-    nvtx: Suspects  # names of NVTX ranges, marks and domains
-    kernels: Suspects  # names of kernels
+    nvtx: PrivateNames  # names of NVTX ranges, marks and domains
+    kernels: PrivateNames  # names of kernels
 
 
 def check_copy(connection: Connection, database: str, private: PrivateTexts) -> CheckedNames:
     """Search every text of a copy for what its source holds of the machine, for paths of users, and for addresses.
 
     Returns:
-        What was found in the names of NVTX and of kernels: they are the program's own words and the copy keeps them.
+        The private parts of names of NVTX and of kernels: these are the program's own words, which the copy keeps.
 
     Raises:
         OutputError: Something private is elsewhere in the copy.
@@ -69,17 +69,17 @@ def check_copy(connection: Connection, database: str, private: PrivateTexts) -> 
     for table in tables.values():
         for column in (column for column in table.c if not is_number(column)):
             if (table.name, column.name) not in _NAMES:
-                found = _search(connection, [select(type_coerce(column, Text)).distinct()], private)
-                _refuse(table.name, column.name, found)
-    of_nvtx, of_kernels, others = _name_statements(tables)
-    _refuse(schema.STRINGS.name, "value", _search(connection, others, private))
+                matches = _search(connection, [select(type_coerce(column, Text)).distinct()], private)
+                _refuse(table.name, column.name, matches)
+    of_nvtx, of_kernels, of_others = _name_statements(tables)
+    _refuse(schema.STRINGS.name, "value", _search(connection, of_others, private))
     return CheckedNames(
-        _suspects(_search(connection, of_nvtx, private)), _suspects(_search(connection, of_kernels, private))
+        _list_names(_search(connection, of_nvtx, private)), _list_names(_search(connection, of_kernels, private))
     )
 
 
 def find_text_among_numbers(connection: Connection, database: str) -> str | None:
-    """The table of a copy whose columns of numbers hold text, which SQLite allows and nsys does not write."""
+    """Find a table of a copy whose columns of numbers hold text: SQLite allows it, nsys never writes it."""
     for table in reflect_tables(connection, database).values():
         # Text sorts above numbers. Empty text is private of nobody: earlier versions wrote it in place of numbers.
         numbers = [type_coerce(column, Text) > "" for column in table.c if is_number(column)]
@@ -105,18 +105,18 @@ def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[
     )
 
 
-def _refuse(table: str, column: str, found: Iterable[Found]) -> None:
-    for one in found:
-        raise OutputError(f"No copy was written: its {table}.{column} would hold {one.reason}.", _DEFECT)
+def _refuse(table: str, column: str, matches: Iterable[PrivateMatch]) -> None:
+    for match in matches:
+        raise OutputError(f"No copy was written: its {table}.{column} would hold {match.reason}.", _DEFECT)
 
 
-def _suspects(found: Iterable[Found]) -> Suspects:
-    names = {one.text: one for one in found}
-    return Suspects(len(names), tuple(names.values())[:EXAMPLES])
+def _list_names(matches: Iterable[PrivateMatch]) -> PrivateNames:
+    names = {match.text: match for match in matches}
+    return PrivateNames(len(names), tuple(names.values())[:EXAMPLES])
 
 
-def _search(connection: Connection, statements: list[Select[str]], private: PrivateTexts) -> Iterator[Found]:
-    """What is private in the texts that statements of one column give; some at a time, to keep memory small."""
+def _search(connection: Connection, statements: list[Select[str]], private: PrivateTexts) -> Iterator[PrivateMatch]:
+    """Search the texts that statements of one column give, some at a time, to keep memory small."""
     for statement in statements:
         result = connection.execution_options(yield_per=_AT_ONCE).scalars(statement)
         yield from chain.from_iterable(
@@ -125,7 +125,7 @@ def _search(connection: Connection, statements: list[Select[str]], private: Priv
 
 
 def without_private(export: Path, messages: list[str]) -> list[str]:
-    """The messages of an export, with what is private in them replaced."""
+    """Replace what is private in the messages of an export."""
     if not messages:
         return []
     opened = OpenedExport(export, KNOWN_TABLES)
@@ -134,7 +134,7 @@ def without_private(export: Path, messages: list[str]) -> list[str]:
             set_functions(connection)
             engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
             with engine.connect() as reading:
-                private = gather_private(reading, reflect_tables(reading, only=TELLING_TABLES))
+                private = gather_private(reading, reflect_tables(reading, only=PRIVATE_TABLES))
     except DatabaseError as error:
         raise opened.damaged(error.orig or error) from error
     blank = blanking(private, messages)
@@ -142,7 +142,7 @@ def without_private(export: Path, messages: list[str]) -> list[str]:
 
 
 def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], str | None]:
-    """A function that replaces what is private in these messages: known texts, paths, addresses and settings."""
+    """Make a function that replaces what is private in these messages: known texts, paths, addresses, settings."""
     some = list(messages)
     rule, parts = private.rule(some), _shared_parts(private, some)
 
@@ -150,15 +150,15 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
     def blank(text: Any) -> str | None:
         if text is None:
             return None
-        shown = as_text(text).partition("\0")[0]  # what readers see of it
-        known = _without_parts(rule.sub(REDACTED, shown), parts)
-        return _REPEATED.sub(REDACTED, _PRIVATE.sub(_replace, known))
+        visible = as_text(text).partition("\0")[0]  # what readers see of it
+        blanked = _without_parts(rule.sub(REDACTED, visible), parts)
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(_replace, blanked))
 
     return blank
 
 
-def _replace(found: re.Match[str]) -> str:
-    dotted = found.group("dotted")
+def _replace(match: re.Match[str]) -> str:
+    dotted = match.group("dotted")
     return dotted if dotted and "__" in dotted and is_own(dotted) else REDACTED
 
 
@@ -172,7 +172,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _without_parts(text: str, parts: set[str]) -> str:
-    """A message without the stretches that are parts of a private text; words of nsys itself stay."""
+    """Replace the stretches of a message that are parts of a private text; words of nsys itself stay."""
     starts = [start for start, part in enumerate(_parts(text)) if part in parts] if parts else []
     stretches: list[list[int]] = []
     for start in starts:

@@ -32,12 +32,12 @@ _SEPARATOR = re.compile(r"(?: ?[-/] ?| )\(?|\)(?= |$)|^\(")
 
 
 def is_gpu_name(text: str) -> bool:
-    """Whether a text is one that NVIDIA or AMD could have named a GPU, an instance of one, or its chip."""
-    found = _NAME.fullmatch(text) if len(text) <= _LONGEST and text.isascii() else None
-    if found is None:
+    """Tell whether NVIDIA or AMD could have named a GPU, an instance of one, or its chip so."""
+    match = _NAME.fullmatch(text) if len(text) <= _LONGEST and text.isascii() else None
+    if match is None:
         return False
-    others = [part for part in _SEPARATOR.split(found[1]) if part and not _is_word(part)]
-    kinds = [next((place for place, (form, _) in enumerate(_PARTS) if form.fullmatch(part)), -1) for part in others]
+    parts = [part for part in _SEPARATOR.split(match[1]) if part and not _is_word(part)]
+    kinds = [next((place for place, (form, _) in enumerate(_PARTS) if form.fullmatch(part)), -1) for part in parts]
     return -1 not in kinds and all(kinds.count(place) <= most for place, (_, most) in enumerate(_PARTS))
 
 

@@ -25,19 +25,19 @@ _ADDRESS = re.compile(IPV4)
 
 
 def is_own(text: str) -> bool:
-    """Whether a text is short, has few digits, and is made of words that nsys, CUPTI or NVIDIA's products have."""
+    """Tell whether a text is short, has few digits, and is made of words that nsys, CUPTI or NVIDIA's products have."""
     if len(text) > _LONGEST or not _CHARACTERS.fullmatch(text) or len(_DIGIT.findall(text)) > _MOST_DIGITS:
         return False
     return sum(len(word) == 1 for word in _WORD.findall(text)) <= _MOST_LETTERS and _has_own_words(text)
 
 
 def is_theirs(text: str) -> bool:
-    """Whether a text is made of such words, or the name of a GPU."""
+    """Tell whether a text is made of such words, or the name of a GPU."""
     return is_own(text) or is_gpu_name(text)
 
 
 def copied_fact(name: str, value: str) -> str:
-    """What a copy has of a fact of a run: an alias of a program whose name is not made of usual words."""
+    """Return a run's fact as a copy has it: an alias of a program whose name is not made of usual words."""
     if name != "program" or re.fullmatch("[0-9a-f]{16}", value):
         return plain_fact(name, value)
     words = {word.lower() for word in _WORD.findall(value)}
@@ -46,7 +46,7 @@ def copied_fact(name: str, value: str) -> str:
 
 
 def is_own_json(text: str) -> bool:
-    """Whether a text is JSON of such words and of numbers, as nsys 2022 wrote samples."""
+    """Tell whether a text is JSON of such words and of numbers, as nsys 2022 wrote samples."""
     return len(text) <= _JSON_LONGEST and _JSON_CHARACTERS.fullmatch(text) is not None and _has_own_words(text)
 
 

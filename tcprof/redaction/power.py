@@ -17,17 +17,17 @@ _OF_POWER = {
 
 
 def has_power(tables: dict[str, sa.Table]) -> bool:
-    """Whether an export may have samples of power, and says enough of them."""
+    """Tell whether an export may have samples of power, and says enough of them."""
     return all(name in tables and needed <= {*tables[name].c.keys()} for name, needed in _OF_POWER.items())
 
 
 def power_types(tables: dict[str, sa.Table]) -> sa.Select[Any]:
-    """The types of samples of power. They are in the order of bus locations, which a copy lacks.
+    """Select the types of samples of power. They are in the order of bus locations, which a copy lacks.
 
     So there are none unless the GPUs' numbers, which it has, are in this order as well.
     """
     fields, one, other = tables[schema.GENERIC_FIELDS.name].c, *(tables[schema.GPUS.name].alias() for _ in range(2))
-    place, next_place = (sa.func.coalesce(each.c.busLocation, "") for each in (one, other))
+    place, next_place = (sa.func.coalesce(gpu.c.busLocation, "") for gpu in (one, other))
     is_wrong = sa.or_((place == "") != (next_place == ""), sa.and_(place != "", place >= next_place))
     is_out_of_order = sa.exists().where(one.c.id < other.c.id, is_wrong)
     named = sa.select(fields.typeId).where(fields.fieldNameId.in_(power_names(tables)), sa.not_(is_out_of_order))
@@ -37,6 +37,6 @@ def power_types(tables: dict[str, sa.Table]) -> sa.Select[Any]:
 
 
 def power_names(tables: dict[str, sa.Table]) -> sa.Select[Any]:
-    """The numbers of the strings that name what such a sample holds."""
+    """Select the numbers of the strings that name the fields of such a sample."""
     strings = tables[schema.STRINGS.name].c
     return sa.select(strings.id).where(strings.value.in_(schema.POWER_FIELDS))

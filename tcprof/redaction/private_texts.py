@@ -52,7 +52,7 @@ _VALUE = re.compile(r"^[^=,;]*=([^=,;:]+)$|:([^:@/]+)@")  # --password=sesame, h
 _NUMBER = re.compile(r"[\d\s.,:;x+-]*")
 # Columns of the numbers of strings: names of threads, and what processes wrote.
 THREAD_NAMES, OUTPUTS = ("ThreadNames", "nameId"), ("ProcessStreams", "contentId")
-TELLING_TABLES = KNOWN_TABLES | {THREAD_NAMES[0], OUTPUTS[0]}  # of what is private, or of what is not
+PRIVATE_TABLES = KNOWN_TABLES | {THREAD_NAMES[0], OUTPUTS[0]}  # of what is private, or of what is not
 _SHORTEST = 6
 _SHORTEST_NAME = 4
 _WORD = re.compile(r"[^\W_]+")
@@ -84,8 +84,8 @@ _TEXT_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """A text in which something private was found."""
+class PrivateMatch:
+    """A text that holds something private."""
 
     text: str  # the text
     part: str  # what of it is private
@@ -94,32 +94,32 @@ class Found:
 
 @dataclass(frozen=True)
 class PrivateTexts:
-    """Texts to search for, each with the kind that it was met as."""
+    """Texts to search for, each with the kind of its first occurrence."""
 
     kinds: dict[str, Kind]
 
     @cached_property
     def _words(self) -> dict[str, set[str]]:
-        """For each text, the words that occur in every text in which it can be found."""
+        """Map each text to the words that occur in every text in which it can be found."""
         return {text: set(_WORD.findall(text if len(text) < _WORD_ONLY else _inner(text))) for text in self.kinds}
 
     def rule(self, texts: Iterable[str]) -> re.Pattern[str]:
-        """An expression that finds everything private in these texts; of other texts it says nothing."""
+        """Compile an expression that finds everything private in these texts; other texts may hold more."""
         some = list(texts)
         whole = "\0".join(some)
         words: set[str] = set()  # looking them up first spares most searches through all texts
         for text in some:
             words.update(_WORD.findall(text))  # text by text: a list of all words takes ten times as much as the texts
-        found = [text for text, its_words in self._words.items() if its_words <= words and text in whole]
-        found.sort(key=len, reverse=True)
+        occurring = [text for text, its_words in self._words.items() if its_words <= words and text in whole]
+        occurring.sort(key=len, reverse=True)
         forms = (form for _, form, sign in _PATTERNS if re.search(sign, whole))
-        return re.compile("|".join([*map(_expression, found), *forms]) or "(?!)")
+        return re.compile("|".join([*map(_expression, occurring), *forms]) or "(?!)")
 
-    def search(self, texts: list[str]) -> list[Found]:
-        """Those texts that hold something private."""
+    def search(self, texts: list[str]) -> list[PrivateMatch]:
+        """List those texts that hold something private."""
         rule = self.rule(texts)
         matches = ((text, rule.search(text)) for text in texts)
-        return [Found(text, match[0], self._reason(match[0])) for text, match in matches if match]
+        return [PrivateMatch(text, match[0], self._reason(match[0])) for text, match in matches if match]
 
     def _reason(self, part: str) -> str:
         if part in self.kinds:
@@ -128,7 +128,7 @@ class PrivateTexts:
 
 
 def kind_of(name: str, value: str) -> Kind:
-    """The kind of a setting."""
+    """Classify a setting."""
     if not value:
         return Kind.SETTINGS
     named = next((kind for kind, key in _KEYS if key.search(name)), Kind.SETTINGS)
@@ -136,25 +136,25 @@ def kind_of(name: str, value: str) -> Kind:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is an absolute path, of Linux or of Windows."""
+    """Tell whether a text is an absolute path, of Linux or of Windows."""
     return re.match(r"/\w|[A-Za-z]:[\\/]|\\\\\w", text) is not None
 
 
 def variables(name: str, value: str) -> list[str]:
-    """The NAME=VALUE entries in a text that holds an environment; ``name`` is the setting's, empty for a string."""
+    """Split a text that holds an environment into NAME=VALUE; ``name`` is the setting's, empty for a string."""
     if _ONE_VARIABLE.search(name):
         return [value]
     return [entry for entry in _BETWEEN_VARIABLES.split(value) if entry]
 
 
 def settings_in(connection: Connection, table: Table, *which: ColumnElement[bool]) -> list[tuple[str, str]]:
-    """Names with values: the rows of one of ``SETTINGS_TABLES``, or those of them that fulfil conditions."""
+    """Read names with values: the rows of one of ``SETTINGS_TABLES``, or those of them that fulfil conditions."""
     rows = connection.execute(select(_text(table.c.name), _text(table.c.value)).where(*which))
     return [(as_text(name or ""), as_text(value or "")) for name, value in rows]
 
 
 def strings_in(connection: Connection, tables: dict[str, Table]) -> list[tuple[int, str, bool]]:
-    """The strings of an export: number, text, and whether no copy has it."""
+    """Read the strings of an export: number, text, and whether no copy has it."""
     if not is_kept(schema.STRINGS.name, tables):
         return []
     strings = tables[schema.STRINGS.name]
@@ -163,14 +163,14 @@ def strings_in(connection: Connection, tables: dict[str, Table]) -> list[tuple[i
 
 
 def numbers_in(connection: Connection, tables: dict[str, Table], table: str, column: str) -> set[int]:
-    """The distinct numbers in a column, such as ``THREAD_NAMES`` of strings; none where the export lacks it."""
+    """Read the distinct numbers in a column, such as ``THREAD_NAMES`` of strings; none where the export lacks it."""
     if table not in tables or column not in tables[table].c:
         return set()
     return set(connection.scalars(select(tables[table].c[column]).distinct()))
 
 
 def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateTexts:
-    """The texts of an export that would reveal something about the machine if a copy had them.
+    """Gather the texts of an export that would reveal something about the machine if a copy had them.
 
     Environment variables, commands and their arguments are searched for as a whole and in pieces, paths by their
     folder. Short texts, numbers and common words are left out, and so is what nsys and the driver write themselves.
@@ -180,17 +180,17 @@ def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateT
         if _is_telling(kind, text):
             kinds.setdefault(text, kind)
     statements = own_words(tables) if kinds else ()  # some fifty, which take longest
-    own = "\n".join(text for statement in statements for text in texts_of(connection, statement) if is_theirs(text))
-    return PrivateTexts({text: kind for text, kind in kinds.items() if text not in own})
+    words = "\n".join(text for statement in statements for text in texts_of(connection, statement) if is_theirs(text))
+    return PrivateTexts({text: kind for text, kind in kinds.items() if text not in words})
 
 
 def texts_of(connection: Connection, statement: Select[Any]) -> list[str]:
-    """The texts, without empty ones, that a statement with one column gives."""
+    """Read the texts, without empty ones, that a statement with one column gives."""
     return [as_text(value) for value in connection.scalars(statement) if value]
 
 
 def as_text(value: Any) -> str:
-    """A value of a column of texts: where an export has bytes there, they are read as text."""
+    """Turn a value of a column of texts into text, bytes included."""
     return decode(value) if isinstance(value, bytes) else str(value)
 
 
@@ -199,7 +199,7 @@ def _text(column: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def _texts_with_parts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[Kind, str]]:
-    """What an export holds, as a whole and in the parts that reveal something too."""
+    """Yield an export's texts, as a whole and in the parts that reveal something too."""
     for kind, text in _texts(connection, tables):
         if kind is not Kind.PATHS:
             yield kind, text.strip()
@@ -242,7 +242,7 @@ def _of_setting(name: str, value: str) -> Iterator[tuple[Kind, str]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The words of a text and their parts; of those that are letters only what is a value or a password."""
+    """Yield the words of a text and their parts; of those that are letters only what is a value or a password."""
     for word in _BETWEEN_WORDS.split(text):
         parts = (word, *_BETWEEN_PIECES.split(word))
         yield from (part.removeprefix("//") for part in parts if not part.isalpha())
@@ -250,18 +250,18 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _is_telling(kind: Kind, text: str) -> bool:
-    """Whether finding a text elsewhere would reveal something: it is not too short, no number and no common word."""
+    """Tell whether finding a text elsewhere reveals something: it is not short, no number and no common word."""
     shortest = _SHORTEST_NAME if kind is Kind.NAMES else _SHORTEST
     return len(text) >= shortest and not _NUMBER.fullmatch(text) and not _COMMON.fullmatch(text)
 
 
 def _inner(text: str) -> str:
-    """A text without what may be part of a longer word at its ends."""
+    """Cut what may be part of a longer word off both ends of a text."""
     return re.sub(r"^[^\W_]+|[^\W_]+$", "", text)
 
 
 def _expression(text: str) -> str:
-    """An expression that finds a text; a short one as a whole word only, so that "mark" is not found in "benchmark"."""
+    """Write an expression for a text; for a short one as a whole word, so that "mark" is not in "benchmark"."""
     if len(text) >= _WORD_ONLY:
         return re.escape(text)
     before = r"(?<![^\W_])" if text[0].isalnum() else ""

@@ -36,7 +36,7 @@ from tcprof.redaction.copy_check import CheckedNames, blanking, check_copy, find
 from tcprof.redaction.own_words import set_functions
 from tcprof.redaction.private_texts import (
     OUTPUTS,
-    TELLING_TABLES,
+    PRIVATE_TABLES,
     THREAD_NAMES,
     Kind,
     PrivateTexts,
@@ -57,7 +57,7 @@ COPY = "main"
 
 @dataclass(frozen=True)
 class Redaction:
-    """What a redaction left out, and what the search of the copy found."""
+    """The result of a redaction: what it left out, and what the names that the copy keeps may reveal."""
 
     # For each kind of which something was left out: how much. Environment variables are counted by entries, output by
     # lines, messages, settings and rows by rows, and all else by texts.
@@ -97,26 +97,26 @@ def _redact(source: Path, target: Path) -> Redaction:
     engine = _open(opened.uri, target)
     try:
         with engine.begin() as connection:
-            tables = reflect_tables(connection, SOURCE, only=TELLING_TABLES)
+            tables = reflect_tables(connection, SOURCE, only=PRIVATE_TABLES)
             opened.admit(*(name for name in tables if is_kept(name, tables)))
             private = gather_private(connection, tables)
             removed = _copy(connection, tables, private)
-            others = (name for name in sa.inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
-            whole = tuple(name for name in others if _has_rows(connection, name))
+            dropped = (name for name in sa.inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
+            whole = tuple(name for name in dropped if _has_rows(connection, name))
             kept = [table for name, table in tables.items() if is_kept(name, tables)]
             columns = tuple(str(column) for table in kept for column in table.c if column not in copied_columns(table))
         with engine.connect() as connection:
-            found = _check(connection, source, target, private)
+            names = _check(connection, source, target, private)
     except DatabaseError as error:
         reason = str(error.orig).splitlines()[0]
         if "readonly" in reason or "unable to open" in reason or "disk" in reason:
             raise OutputError(f"{target} cannot be written: {reason}") from error
         raise InputError(f"{source} cannot be read: {reason}") from error
-    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, columns, len(private.kinds), found)
+    return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, columns, len(private.kinds), names)
 
 
 def _open(uri: str, target: Path) -> sa.Engine:
-    """An engine that writes the target and has the source, given as a read-only URI, attached."""
+    """Make an engine that writes the target and has the source, given as a read-only URI, attached."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(target.absolute().as_uri(), uri=True)
@@ -175,7 +175,7 @@ def _set_search(connection: sa.Connection, tables: dict[str, sa.Table], private:
     if is_kept(schema.RUN.name, tables):
         run = tables[schema.RUN.name]
         texts = texts_of(connection, sa.select(run.c.value).where(wanted(run, tables)))
-    suspects = {each.text for each in private.search(texts)}
+    suspects = {match.text for match in private.search(texts)}
     connection.connection.create_function(
         "unless_private", 1, lambda value: value and ("" if as_text(value) in suspects else as_text(value))
     )
@@ -195,7 +195,7 @@ def _count_rows(connection: sa.Connection, table: sa.Table, tables: dict[str, sa
 
 
 def _count_strings(connection: sa.Connection, tables: dict[str, sa.Table]) -> Counter[Kind]:
-    """Entries of the string table by what they are; an environment by its variables, output by its lines."""
+    """Count entries of the string table by kind; an environment by its variables, output by its lines."""
     threads, contents = (numbers_in(connection, tables, *column) for column in (THREAD_NAMES, OUTPUTS))
     counts: Counter[Kind] = Counter()
     for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
@@ -211,7 +211,7 @@ def _count_strings(connection: sa.Connection, tables: dict[str, sa.Table]) -> Co
 
 
 def _count_texts(connection: sa.Connection, table: sa.Table, tables: dict[str, sa.Table]) -> Counter[Kind]:
-    """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
+    """Count the texts of a kept table that are left out, or blanked in part, although their rows are kept."""
     counts: Counter[Kind] = Counter()
     for column in (column for column in copied_columns(table) if not is_number(column)):
         is_counted = as_copied(column).is_distinct_from(column)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tcprof.record.diagnosis import MachineCheck
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun
-    from tcprof.redaction.copy_check import Suspects
-    from tcprof.redaction.private_texts import Found
+    from tcprof.redaction.copy_check import PrivateNames
+    from tcprof.redaction.private_texts import PrivateMatch
     from tcprof.redaction.redact import Redaction
     from tcprof.workloads import Workload
 
@@ -173,7 +173,7 @@ def _list_names(names: tuple[str, ...]) -> str:
     return ", ".join([*map(printable, ordered[:_NAMES_SHOWN]), *([f"{more} more"] if more > 0 else [])])
 
 
-def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
+def _about(what: str, command: str, suspects: "PrivateNames") -> list[str]:
     if not suspects.count:
         return []
     examples = ", ".join(f"“{_excerpt(text)}”" for text in suspects.examples)
@@ -184,7 +184,7 @@ def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
     ]
 
 
-def _excerpt(private: "Found") -> str:
+def _excerpt(private: "PrivateMatch") -> str:
     text = private.text
     first = max(0, min(text.index(private.part) - _EXCERPT // 4, len(text) - _EXCERPT))
     stretch = printable(text[first : first + _EXCERPT])
