@@ -24,18 +24,18 @@ _Mapping = dict[str, Any]  # a node of a YAML document
 
 
 def read_chips(text: str) -> tuple[str, ...]:
-    """The chips that a metric-set file is for."""
+    """Read which chips a metric-set file is for."""
     return tuple(str(chip) for chip in _parse(text)["metricSets"][0].get("chips", ()))
 
 
 def count_metrics(text: str) -> int:
-    """How many values a metric set gives for each sample."""
+    """Count the values that a metric set gives for each sample."""
     metrics = _parse(text)["metricSets"][0].get("metrics", [])
     return sum(len(_flatten(metric.get("subMetrics", []))) for metric in metrics)
 
 
 def build_metric_set(
-    own: str,
+    text: str,
     chip: str,
     alias: str = "tcprof",
     *,
@@ -43,9 +43,10 @@ def build_metric_set(
     with_work: bool = True,
     with_caches: bool = True,
 ) -> str:
-    """The text of a small metric set with tensor cycles.
+    """Write the text of a small metric set with tensor cycles.
 
     Args:
+        text: nsys's own metric set for the chip.
         alias: Name of the set; its file must be called ``ALIAS.config``.
         with_work: Also add the sums of what else the GPU did, bytes and instructions, that the chip is known to have.
         with_caches: Of these, also what tells how busy its caches were.
@@ -53,24 +54,11 @@ def build_metric_set(
     Raises:
         NsysError: The chip has no counter for the tensor pipe alone (Turing counts it together with FP16).
     """
-    document = _parse(own)
+    document = _parse(text)
     source = document["metricSets"][0]
-    known = find_chip(chip)
-    sums = _choose_sums(known, with_work, with_caches)
-    replaced = {metric.replaces for metric in sums.values()}
-    kept = {
-        counter
-        for column, of_column in known.metrics.items()
-        for metric in of_column
-        for counter in metric.counters
-        if column not in replaced and column not in known.sums
-    }
-    kept |= {counter for metric in sums.values() if not metric.beside for counter in metric.counters}
-    metrics = [
-        {**metric, "subMetrics": _flatten(metric.get("subMetrics", []))}
-        for metric in source.get("metrics", [])
-        if _counter(metric) in kept or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
-    ]
+    model = find_chip(chip)
+    sums = _choose_sums(model, with_work, with_caches)
+    metrics = _keep_metrics(source, model, sums, keep_links)
     ids = [str(metric["id"]) for metric in source.get("metrics", [])]
     summed = [column for column, metric in sums.items() if _add_sum(metrics, ids, metric, needed=column in _NEEDED)]
     if "tensor_cycles" not in summed:
@@ -86,13 +74,26 @@ def build_metric_set(
     return yaml.safe_dump(new, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _choose_sums(known: Chip, with_work: bool, with_caches: bool) -> dict[str, Metric]:
-    left_out = set(known.sums) if not with_work else {*_OF_CACHES} if not with_caches else set()
-    return {column: metric for column, metric in known.sums.items() if column in _NEEDED or column not in left_out}
+def _choose_sums(chip: Chip, with_work: bool, with_caches: bool) -> dict[str, Metric]:
+    left_out = set(chip.sums) if not with_work else {*_OF_CACHES} if not with_caches else set()
+    return {column: metric for column, metric in chip.sums.items() if column in _NEEDED or column not in left_out}
+
+
+def _keep_metrics(source: _Mapping, chip: Chip, sums: dict[str, Metric], keep_links: bool) -> list[_Mapping]:
+    """Copy the metrics of nsys's own set whose counters are summed, or fill a column that no sum fills."""
+    replaced = chip.sums.keys() | {metric.replaces for metric in sums.values()}
+    plain = (metric for column, metrics in chip.metrics.items() if column not in replaced for metric in metrics)
+    summed = (metric for metric in sums.values() if not metric.beside)
+    kept = {counter for metric in (*plain, *summed) for counter in metric.counters}
+    return [
+        {**metric, "subMetrics": _flatten(metric.get("subMetrics", []))}
+        for metric in source.get("metrics", [])
+        if _counter(metric) in kept or (keep_links and _counter(metric).startswith(_LINK_PREFIXES))
+    ]
 
 
 def read_sums(text: str) -> dict[str, str]:
-    """The sums that a metric set of ours asks for: by the name that each has in an export, the metric's own."""
+    """Read the sums that a metric set of ours asks for: the name of each in an export -> the metric's own."""
     return {
         f"{metric['name']} [{sub['name']}]": str(metric["name"])
         for metric in _parse(text)["metricSets"][0].get("metrics", [])
@@ -101,34 +102,34 @@ def read_sums(text: str) -> dict[str, str]:
     }
 
 
-def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: bool) -> bool:
-    """Have a counter's exact sum recorded; returns whether the chip has the counter, as far as nsys's set shows.
+def _add_sum(metrics: list[_Mapping], ids: list[str], target: Metric, needed: bool) -> bool:
+    """Have a counter's exact sum recorded; return whether nsys's set shows that the chip has the counter.
 
     Args:
         metrics: Those of the new set; one gets a sub-metric, or one is added where nsys has none for the counter.
         ids: The counters of nsys's own set, with their units.
         needed: Add it even where nothing shows that the chip has it.
     """
-    sums = {"name": known.sums, "suffix": _SUFFIX}
-    if known.beside:
-        neighbour = next((name for name in ids if name.rpartition(".")[2] == known.beside), "")
+    sums = {"name": target.sums, "suffix": _SUFFIX}
+    if target.beside:
+        neighbour = next((name for name in ids if name.rpartition(".")[2] == target.beside), "")
         if not neighbour and not needed:
             return False
-        unit = "" if "." in known.counters[0] else neighbour.removesuffix(known.beside)
+        unit = "" if "." in target.counters[0] else neighbour.removesuffix(target.beside)
         added = {
-            "name": known.names[0].removesuffix(f" [{known.sums}]"),
-            "id": unit + known.counters[0],
-            "description": known.description,
+            "name": target.names[0].removesuffix(f" [{target.sums}]"),
+            "id": unit + target.counters[0],
+            "description": target.description,
             "color": "#8BDDB4",
             "subMetrics": [sums],
         }
         metrics.append(added)
         return True
-    found = next((metric for metric in metrics if _counter(metric) in known.counters), None)
-    if found:
-        others = [sub for sub in found["subMetrics"] if sub.get("suffix") != _SUFFIX]
-        found["subMetrics"] = [sums] if known.replaces else [*others, sums]
-    return found is not None
+    entry = next((metric for metric in metrics if _counter(metric) in target.counters), None)
+    if entry:
+        rest = [sub for sub in entry["subMetrics"] if sub.get("suffix") != _SUFFIX]
+        entry["subMetrics"] = [sums] if target.replaces else [*rest, sums]
+    return entry is not None
 
 
 def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
@@ -138,12 +139,12 @@ def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
 
 
 def _counter(metric: _Mapping) -> str:
-    """A metric's counter without the unit before it."""
+    """Return a metric's counter without the unit before it."""
     return str(metric.get("id", "")).rpartition(".")[2]
 
 
 def _flatten(subs: list[Any]) -> list[_Mapping]:
-    """Sub-metrics as one list; newer formats nest lists of them."""
+    """Flatten sub-metrics to one list; newer formats nest lists of them."""
     flat: list[_Mapping] = []
     for sub in subs:
         flat += _flatten(sub) if isinstance(sub, list) else [sub]
@@ -151,7 +152,7 @@ def _flatten(subs: list[Any]) -> list[_Mapping]:
 
 
 def _parse(text: str) -> _Mapping:
-    """A metric-set file, of which the first set is read."""
+    """Parse a metric-set file, of which the first set is read."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -174,7 +175,7 @@ class GpuSupport:
 
     @property
     def is_held(self) -> bool:
-        """Whether another profiler samples it now."""
+        """Tell whether another profiler samples it now."""
         return explain(self.reason) is SAMPLER_HELD
 
 
@@ -188,12 +189,12 @@ class Capabilities:
 
     @property
     def supported_gpus(self) -> tuple[GpuSupport, ...]:
-        """The GPUs whose metrics can be sampled."""
+        """List the GPUs whose metrics can be sampled."""
         return tuple(gpu for gpu in self.gpus if gpu.supported)
 
 
 def read_capabilities(nsys: Nsys, wanted: str = "all") -> Capabilities:
-    """Asks an nsys what it can do here.
+    """Ask an nsys what it can do here.
 
     Args:
         wanted: The GPUs that are to be sampled, as ``--gpus`` names them; others may be held by other ranks.
@@ -215,7 +216,7 @@ def read_capabilities(nsys: Nsys, wanted: str = "all") -> Capabilities:
 
 
 def _ask_for_gpus(nsys: Nsys, option: str, wanted: str) -> Completed:
-    """Asks for the GPUs, again while wanted ones are held: another user's nsys that asks holds each for a moment."""
+    """Ask for the GPUs, again while wanted ones are held: another user's nsys that asks holds each for a moment."""
     until = time.monotonic() + PATIENCE_S
     while True:
         answer = _ask(nsys, option)
@@ -227,13 +228,13 @@ def _ask_for_gpus(nsys: Nsys, option: str, wanted: str) -> Completed:
 
 
 def are_free(gpus: tuple[GpuSupport, ...], wanted: str) -> bool:
-    """Whether nsys can sample each GPU that an option such as ``0,2`` names; False where it names none by number."""
+    """Tell whether nsys can sample each GPU that an option such as ``0,2`` names; False without a number."""
     free = {str(gpu.number) for gpu in gpus if gpu.supported}
     return {number.strip() for number in wanted.split(",")} <= free
 
 
 def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
-    """The GPUs that ``nsys profile --gpu-metrics-devices=help`` lists.
+    """Parse the GPUs that ``nsys profile --gpu-metrics-devices=help`` lists.
 
     Those that can be sampled are numbered lines such as ``0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]`` (older:
     without the chip); the others follow under a heading, each with its reason on the same line or the next.
@@ -257,7 +258,7 @@ def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
 
 
 def _number_as_recorded(gpus: list[GpuSupport], places: list[str]) -> list[GpuSupport]:
-    """With the numbers that a recording takes: nsys 2025 lists those of free GPUs alone, and there counts held ones."""
+    """Number GPUs as a recording does: nsys 2025 lists free GPUs only, but counts held ones as it records."""
     if not any(gpu.is_held and gpu.number is None for gpu in gpus):
         return gpus
     counted = sorted(place for gpu, place in zip(gpus, places, strict=True) if gpu.supported or gpu.is_held)
@@ -268,7 +269,7 @@ def _number_as_recorded(gpus: list[GpuSupport], places: list[str]) -> list[GpuSu
 
 
 def read_general_metric_set(nsys: Nsys, chip: str) -> str:
-    """The text of the metric set that this nsys would use for a chip: the first one that names it."""
+    """Read the metric set that this nsys would use for a chip: the first one that names it."""
     folder = nsys.folder / METRIC_SETS
     try:
         names = (folder / "index.config").read_text(encoding="utf-8").split()

@@ -36,7 +36,7 @@ _UNWRITABLE = r"unable to open database file|No space left|disk is full|database
 
 
 def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
-    """Finds or makes the SQLite export of a report.
+    """Find or make the SQLite export of a report.
 
     Args:
         report: ``X.nsys-rep`` (or ``X.qdrep``): ``X.sqlite`` beside it is used if it is whole and not older,
@@ -74,7 +74,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
 
 
 def check_export(path: Path) -> None:
-    """Makes sure that a file is a whole SQLite export of Nsight Systems, without changing it.
+    """Make sure that a file is a whole SQLite export of Nsight Systems, without changing it.
 
     Raises:
         InputError: If it is not; the message says what it is instead.
@@ -104,12 +104,12 @@ def check_export(path: Path) -> None:
 
 
 def has_tables_of_nsys(path: Path) -> bool:
-    """Whether a database has a table that Nsight Systems always writes; another one may be renamed."""
+    """Tell whether a database has a table that Nsight Systems always writes; another one may be renamed."""
     return not {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA"}.isdisjoint(read_tables(path))
 
 
 def read_only_uri(path: Path) -> str:
-    """How SQLite opens a file that holds all of its content, without a look or a change at what lies beside it.
+    """Write the URI by which SQLite opens a whole database without reading or changing files beside it.
 
     Raises:
         InputError: Part of its content lies in a file beside it.
@@ -136,13 +136,13 @@ def _read_header(path: Path) -> bytes:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    """SQLite's own file beside a database: of a link, beside what it leads to."""
+    """Return SQLite's own file beside a database: of a link, beside what it leads to."""
     whole = path.resolve()
     return whole.with_name(whole.name + suffix)
 
 
 def _begins(path: Path) -> bytes:
-    """The first byte of a file; none of an empty one, or where there is none."""
+    """Read the first byte of a file; none of an empty one, or where there is none."""
     try:
         with path.open("rb") as file:
             return file.read(1)
@@ -151,7 +151,7 @@ def _begins(path: Path) -> bytes:
 
 
 def read_sampled_metrics(export: Path) -> frozenset[str]:
-    """The names of the metrics that an export of a trial has samples of."""
+    """Read the names of the metrics that an export of a trial has samples of."""
     statement = (
         "SELECT DISTINCT metricName FROM TARGET_INFO_GPU_METRICS AS named WHERE EXISTS (SELECT 1 FROM GPU_METRICS AS "
         "sampled WHERE sampled.typeId = named.typeId AND sampled.metricId = named.metricId)"
@@ -164,7 +164,7 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
 
 
 def check_export_place(files: ReportFiles) -> None:
-    """Makes sure that a report's export may be written.
+    """Make sure that a report's export may be written.
 
     Raises:
         OutputError: There is a folder or, as far as that can be told, another program's file.
@@ -188,7 +188,7 @@ def _is_right(export: Path, report: Path) -> bool:
 
 
 def _promised_bytes(header: bytes) -> int:
-    """The size of a SQLite file according to its header; 0 where an old SQLite did not keep the number."""
+    """Read the size of an SQLite file from its header; 0 where an old SQLite did not keep the number."""
     if header[24:28] != header[92:96]:
         return 0
     page = int.from_bytes(header[16:18], "big")
@@ -196,7 +196,7 @@ def _promised_bytes(header: bytes) -> int:
 
 
 def read_tables(path: Path) -> set[str]:
-    """The names of an SQLite file's tables and views.
+    """Read the names of an SQLite file's tables and views.
 
     Raises:
         InputError: If SQLite cannot read it, or part of it lies in a file beside it.
@@ -211,7 +211,7 @@ def read_tables(path: Path) -> set[str]:
 
 
 def make_export(nsys: Nsys, report: Path) -> Path:
-    """Exports into a folder beside the report, then renames: an interruption leaves nothing half done.
+    """Export into a folder beside the report, then rename: an interruption leaves nothing half done.
 
     Raises:
         InputError: If the report is damaged, or too new for this nsys.
@@ -251,7 +251,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
 
 
 def _keep_own_tables(old: Path, made: Path) -> None:
-    """Takes over what tcprof has added to an export of the same recording."""
+    """Copy what tcprof had added to an export of the same recording."""
     if not old.exists():
         return
     try:
@@ -266,7 +266,7 @@ def _keep_own_tables(old: Path, made: Path) -> None:
 
 
 def _is_export_or_left_of_one(path: Path) -> bool:
-    """Whether a file is an export, whole or not, as far as that can be told: it may be another program's database."""
+    """Tell whether a file looks like an export, whole or not, and not like another program's database."""
     header = _read_header(path)
     try:
         return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
@@ -295,10 +295,10 @@ def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputEr
     return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")
 
 
-def _unwritable(report: Path, said: str) -> OutputError:
-    problem = explain(said)
+def _unwritable(report: Path, reason: str) -> OutputError:
+    problem = explain(reason)
     elsewhere = f"Copy {report.name} to a folder that you may write, and use the copy."
     return OutputError(
-        f"The SQLite export of {report} cannot be written beside it: {said}.",
+        f"The SQLite export of {report} cannot be written beside it: {reason}.",
         hint=problem.remedy if problem else elsewhere,
     )

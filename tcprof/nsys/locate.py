@@ -54,38 +54,38 @@ class Nsys:
 
     @property
     def version_text(self) -> str:
-        """The version as people write it: 2025.3.2."""
+        """Write the version as people do: 2025.3.2."""
         return ".".join(str(part) for part in self.version[:3])
 
     @property
     def folder(self) -> Path:
-        """Where the program itself is, with its metric sets beside it."""
+        """Return the folder of the program itself, with its metric sets."""
         return self.path.resolve().parent
 
     @property
     def is_on_path(self) -> bool:
-        """Whether a shell finds it by its name."""
-        found = shutil.which("nsys")
-        return found is not None and Path(found).resolve() == self.path.resolve()
+        """Tell whether a shell finds it by its name."""
+        path = shutil.which("nsys")
+        return path is not None and Path(path).resolve() == self.path.resolve()
 
 
 @dataclass(frozen=True)
 class Survey:
     """Every nsys of the machine."""
 
-    found: tuple[Nsys, ...]  # those that run; the first is the one to use
+    programs: tuple[Nsys, ...]  # those that run; the first is the one to use
     failures: tuple[str, ...]  # what is called nsys and does not run, and why
 
 
 def find_nsys(explicit: Path | None = None) -> Nsys:
-    """Finds the nsys to use: the first of ``survey_nsys``.
+    """Find the nsys to use: the first of ``survey_nsys``.
 
     Raises:
         NsysError: If there is none, or the named one does not run.
     """
     survey = survey_nsys(explicit)
-    if survey.found:
-        return survey.found[0]
+    if survey.programs:
+        return survey.programs[0]
     if survey.failures:
         raise NsysError("\n".join(survey.failures), hint=INSTALL_HINT)
     looked = ", ".join(str(VENDOR_ROOT / pattern.partition("/target")[0]) for pattern in VENDOR_PATTERNS)
@@ -95,30 +95,30 @@ def find_nsys(explicit: Path | None = None) -> Nsys:
 
 
 def survey_nsys(explicit: Path | None = None) -> Survey:
-    """The given nsys, else that of TCPROF_NSYS; else the one on PATH, then, newest first, those installed."""
+    """Try the given nsys, else that of TCPROF_NSYS; else the one on PATH, then, newest first, those installed."""
     named = explicit or (os.environ.get(ENVIRONMENT_VARIABLE) and Path(os.environ[ENVIRONMENT_VARIABLE]).expanduser())
     if named:
         return _survey([named])
     on_path = shutil.which("nsys")
     first = _survey([Path(on_path)] if on_path else [])
-    known = {nsys.path.resolve() for nsys in first.found}
-    installed = _survey([path for path in _vendor_paths() if path.resolve() not in known])
-    newest_first = sorted(installed.found, key=lambda nsys: nsys.version, reverse=True)
-    return Survey(tuple(dict.fromkeys([*first.found, *newest_first])), (*first.failures, *installed.failures))
+    paths = {nsys.path.resolve() for nsys in first.programs}
+    installed = _survey([path for path in _vendor_paths() if path.resolve() not in paths])
+    newest_first = sorted(installed.programs, key=lambda nsys: nsys.version, reverse=True)
+    return Survey(tuple(dict.fromkeys([*first.programs, *newest_first])), (*first.failures, *installed.failures))
 
 
 def _survey(paths: list[Path]) -> Survey:
-    found, failures = [], []
+    programs, failures = [], []
     for path in paths:
         try:
-            found.append(_behind_wrapper(_read_version(path)))
+            programs.append(_behind_wrapper(_read_version(path)))
         except NsysError as error:  # CUDA puts a wrapper on PATH even where Nsight Systems is not installed
             failures.append(error.message)
-    return Survey(tuple(found), tuple(failures))
+    return Survey(tuple(programs), tuple(failures))
 
 
 def _behind_wrapper(nsys: Nsys) -> Nsys:
-    """The program that CUDA's script on PATH calls: only beside the program are its metric sets and its importer."""
+    """Find the program that CUDA's script on PATH calls: its metric sets and its importer are beside it only."""
     if (nsys.folder / METRIC_SETS).is_dir():
         return nsys
     near = sorted(nsys.folder.parent.glob("target-linux-*/nsys"))
@@ -141,8 +141,8 @@ def _read_version(path: Path) -> Nsys:
     done = run_quietly([str(path), "--version"], timeout_s=ANSWER_S)
     match = re.search(r"\bversion (\d+(?:\.\d+)+)", done.output)
     if done.status != 0 or match is None:
-        said = done.last_lines() or "nothing"
-        raise NsysError(f"{path} does not run as nsys: exit status {done.status}, and it said: {said}")
+        output = done.last_lines() or "nothing"
+        raise NsysError(f"{path} does not run as nsys: exit status {done.status}, and it said: {output}")
     return Nsys(path, tuple(int(part) for part in match[1].split(".")))
 
 
@@ -156,7 +156,7 @@ class Importer:
 
 
 def find_importer(nsys: Nsys) -> Importer | None:
-    """The importer that an nsys will call, started once; None if it has none."""
+    """Start the importer that an nsys will call once; None if it has none."""
     path = next(_importer_paths(nsys), None)
     if path is None:
         return None
@@ -168,12 +168,12 @@ def find_importer(nsys: Nsys) -> Importer | None:
         return Importer(path, "", "")
     if missing := re.search(r"shared libraries: (\S+?):", done.output):
         return Importer(path, f"the shared library {missing[1]} is missing", explain_library(missing[1]))
-    said = done.last_lines(1) or f"exit status {done.status}"
-    return Importer(path, said, "Install the full Nsight Systems.")
+    reason = done.last_lines(1) or f"exit status {done.status}"
+    return Importer(path, reason, "Install the full Nsight Systems.")
 
 
 def explain_library(library: str) -> str:
-    """How to get a shared library."""
+    """Explain how to get a shared library."""
     if library in _PACKAGES:
         debian, fedora = _PACKAGES[library]
         how = f"Install it: apt-get install {debian} (Debian, Ubuntu), dnf install {fedora} (Fedora, RHEL)"
@@ -183,35 +183,35 @@ def explain_library(library: str) -> str:
 
 
 def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
-    """Turns a raw recording (``X.qdstrm``) into a report (``X.nsys-rep``) beside it; the raw recording is kept.
+    """Turn a raw recording (``X.qdstrm``) into a report (``X.nsys-rep``) beside it; the raw recording is kept.
 
     Raises:
         InputError: No importer here can read it; the message repeats what each one said.
         OutputError: The report cannot be written.
     """
     report = ReportFiles.named(stream).report
-    said = []
+    refusals = []
     try:
-        for candidate in survey_nsys().found if nsys is None else nsys:
+        for candidate in survey_nsys().programs if nsys is None else nsys:
             importer = find_importer(candidate)
             if importer is None:
                 continue
             problem = importer.problem or _import(importer.path, stream, report)
             if not problem:
                 return report
-            said.append(f"{importer.path}: {problem}. {importer.remedy}")
+            refusals.append(f"{importer.path}: {problem}. {importer.remedy}")
     except OSError as error:
         raise OutputError(f"{report} cannot be written: {error.strerror}.", "Copy the recording elsewhere.") from error
     raise InputError(
         f"{stream} is a raw recording, and no importer here can make a report of it. "
-        f"{' '.join(said) or 'There is none: Nsight Systems brings it.'}".rstrip(),
+        f"{' '.join(refusals) or 'There is none: Nsight Systems brings it.'}".rstrip(),
         hint="Or make the report where the Nsight Systems that recorded it is fully installed: "
         f"QdstrmImporter -i '{stream.name}'",
     )
 
 
 def _import(importer: Path, stream: Path, report: Path) -> str:
-    """Imports into a folder beside the report and renames; returns what went wrong."""
+    """Import into a folder beside the report and rename; return what went wrong."""
     with temporary_folder(report.parent) as folder:
         made = folder / report.name
         done = run_quietly([str(importer), "-i", str(stream), "-o", str(made)])

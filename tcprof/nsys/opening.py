@@ -17,6 +17,7 @@ SECONDS = 60.0  # and another for each BYTES_A_SECOND, for what SQLite does with
 BYTES_A_SECOND = 5_000_000
 LONGEST_VALUE = 1 << 28  # bytes
 SMALLEST_ROW = 5  # bytes: its place on the page, its length, its number, its header, and a value
+_OBJECTS = "SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')"
 _COLUMNS = (
     "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
     "WHERE tables.type = 'table' AND tables.rootpage"
@@ -32,8 +33,8 @@ class OpenedExport:
         names: The tables that will be read; whatever else there is, is not looked at.
 
     Attributes:
-        columns: Of each table that will be read, the names of its columns.
-        others: Of all other tables the columns, by name.
+        columns: The names of the columns of each table that will be read.
+        unread: The columns of all other tables, by name.
         is_small: Whether everything is checked that can be: the file is small, or not as long as it says.
 
     Raises:
@@ -54,7 +55,7 @@ class OpenedExport:
 
     @contextmanager
     def connect(self) -> Iterator[sqlite3.Connection]:
-        """A connection for statements that end within a limited time.
+        """Open a connection for statements that end within a limited time.
 
         Raises:
             InputError: SQLite fails, or takes too long.
@@ -103,9 +104,9 @@ class OpenedExport:
 
     def _check(self, connection: sqlite3.Connection, name: str) -> None:
         rows = connection.execute("SELECT integrity_check FROM pragma_integrity_check(?)", (name,)).fetchmany(20)
-        found = [str(line) for (line,) in rows]
+        lines = [str(line) for (line,) in rows]
         # Columns may hold what they are declared not to: that is found, and told, row by row.
-        structural = [line for line in found if line != "ok" and " value in " not in line]
+        structural = [line for line in lines if line != "ok" and " value in " not in line]
         if structural:
             raise InputError(f"{self.path} cannot be read: {name} is damaged: {one_line(structural[0], 100)}", _HINT)
 
@@ -117,7 +118,7 @@ class OpenedExport:
             )
 
     def damaged(self, error: Exception) -> InputError:
-        """What SQLite said, as an error for the user."""
+        """Turn SQLite's error into one for the user."""
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if reason == "interrupted":
             return InputError(f"{self.path} cannot be read: SQLite takes too long to read it.", _HINT)
@@ -128,12 +129,11 @@ class OpenedExport:
             (encoding,) = connection.execute("PRAGMA encoding").fetchone()
             if encoding != "UTF-8":
                 raise InputError(f"{self.path} holds text as {encoding}.", _FOREIGN)
-            found = connection.execute("SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")
-            every = found.fetchall()
+            every = connection.execute(_OBJECTS).fetchall()
             tables = [(name, kind, page) for name, kind, page in every if name in names]
-            self.others: dict[str, set[str]] = {str(name): set() for name, _, _ in sorted(every) if name not in names}
+            self.unread: dict[str, set[str]] = {str(name): set() for name, _, _ in sorted(every) if name not in names}
             for name, column in connection.execute(_COLUMNS):
-                self.others.get(str(name), set()).add(str(column))
+                self.unread.get(str(name), set()).add(str(column))
             for name, kind, page in tables:
                 if kind != "table" or not page:
                     raise InputError(f"{self.path}: {name} is not a table, but computed ({kind}).", _FOREIGN)
@@ -162,5 +162,5 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def decode(value: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 become U+FFFD."""
+    """Decode bytes as text; those that are no UTF-8 become U+FFFD."""
     return value.decode("utf-8", "replace")

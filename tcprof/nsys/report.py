@@ -30,40 +30,40 @@ class ReportFiles:
 
     @classmethod
     def named(cls, path: Path) -> "ReportFiles":
-        """Those that a path means, with or without one of the suffixes."""
+        """Name the files by a path with or without one of the suffixes."""
         is_one = path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX, EXPORT_SUFFIX)
         return cls(path.with_suffix("") if is_one else path)
 
     def captures(self) -> tuple["ReportFiles", ...]:
-        """Those of each numbered capture of which any file is there, in order; none where captures are not numbered."""
+        """List the files of each numbered capture that has any, in order; none where captures are not numbered."""
         name = re.compile(rf"{re.escape(self.base.name)}\.([1-9]\d*)(?:-redacted)?\.[\w-]+")
         beside = (name.fullmatch(path.name) for path in self.base.parent.iterdir()) if self.in_captures else ()
         numbers = sorted({int(match[1]) for match in beside if match})
         return tuple(ReportFiles(self._with(f".{number}")) for number in numbers)
 
     def numbered(self, count: int) -> tuple["ReportFiles", ...]:
-        """Those of several reports: with numbers from 1 on, or these where one is enough."""
+        """Number the files of several reports from 1 on; a single one has no number."""
         if count == 1:
             return (self,)
         return tuple(replace(self, base=self._with(f"-{number}")) for number in range(1, count + 1))
 
     @property
     def output(self) -> str:
-        """What nsys is told to write to."""
+        """Return the path that nsys is to write to."""
         return self.base.as_posix() if self.is_pattern else self.base.as_posix().replace("%", "%%")
 
     @property
     def report(self) -> Path:
-        """The report, as nsys calls it today."""
+        """Return the path of the report, as nsys calls it today."""
         return self._with(REPORT_SUFFIX)
 
     @property
     def export(self) -> Path:
-        """The report's SQLite export."""
+        """Return the path of the report's SQLite export."""
         return self._with(EXPORT_SUFFIX)
 
     def check(self, force: bool) -> None:
-        """Makes sure, before anything is run, that a report can be written.
+        """Make sure, before anything is run, that a report can be written.
 
         nsys finds out only at the end, and then leaves the report in a temporary folder with exit status 0.
 
@@ -82,12 +82,12 @@ class ReportFiles:
                 raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
 
     def stamps(self) -> dict[Path, tuple[int, ...]]:
-        """What changes when nsys writes one of the files anew, reports first; empty for one that is not there."""
+        """Stamp the files that nsys writes, reports first; the stamp is empty for one that is not there."""
         files = (self, *self.captures())
-        return {path: stamp(path) for suffix in _WRITTEN for path in (each._with(suffix) for each in files)}
+        return {path: stamp(path) for suffix in _WRITTEN for path in (report._with(suffix) for report in files)}
 
     def written_since(self, before: dict[Path, tuple[int, ...]]) -> list[Path]:
-        """The files that were written since ``stamps`` was asked."""
+        """List the files that were written since ``stamps`` was asked."""
         return [path for path, now in self.stamps().items() if now and now != before.get(path)]
 
     def _with(self, suffix: str) -> Path:
@@ -95,7 +95,7 @@ class ReportFiles:
 
 
 def fill_in(path: Path) -> Path:
-    """A path in place of nsys's patterns in it: %q{VARIABLE}, %h (host), %p (this process), %n (a number), %% (%).
+    """Replace nsys's patterns in a path: %q{VARIABLE}, %h (host), %p (this process), %n (a number), %% (%).
 
     The number is the least, from 1 on, with which there is no report yet.
 
@@ -126,7 +126,7 @@ def _value(pattern: re.Match[str], number: int) -> str:
 
 
 def read_report_version(report: Path) -> tuple[int, ...]:
-    """The version of nsys that wrote a report; empty if its first bytes do not say."""
+    """Read the version of nsys that wrote a report; empty if its first bytes do not say."""
     with report.open("rb") as file:
         match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
     return tuple(int(part) for part in match[1].split(b"@")) if match else ()

@@ -22,11 +22,11 @@ class Completed:
 
     @property
     def output(self) -> str:
-        """Both streams, one after the other."""
+        """Join both streams."""
         return "\n".join(part for part in (self.stdout.strip(), self.stderr.strip()) if part)
 
     def last_lines(self, count: int = 5) -> str:
-        """The last lines worth reading, those of standard error first; progress bars left out."""
+        """Return the last lines worth reading, those of standard error first; progress bars left out."""
         for text in (self.stderr, self.stdout):
             lines = [line.rpartition("\r")[2].rstrip() for line in text.splitlines()]
             lines = [line for line in lines if line.strip() and not re.search(r"usage:|--help'", line)]
@@ -36,7 +36,7 @@ class Completed:
 
 
 def run_quietly(argv: Sequence[str], timeout_s: float | None = None, *, in_own_group: bool = False) -> Completed:
-    """Runs a program and returns what it said.
+    """Run a program, and return its output and status.
 
     Args:
         in_own_group: Whether a terminal's Ctrl-C does not reach it.
@@ -65,7 +65,7 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None, *, in_own_g
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills a program, and does not wait long: one that waits for a device cannot be killed before it answers."""
+    """Kill a program, and wait briefly: one that waits for a device cannot be killed before it answers."""
     process.kill()
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
@@ -77,7 +77,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def not_startable(program: str, error: OSError) -> NsysError:
-    """The error for the user."""
+    """Make the error for the user."""
     return NsysError(
         f"{program} could not be started: {error.strerror or error}.",
         hint="Check that the path is right and that the file may be executed.",
@@ -189,5 +189,5 @@ PROBLEMS: tuple[Problem, ...] = (
 
 
 def explain(output: str) -> Problem | None:
-    """The first problem whose message occurs in nsys's output; None if none of them does."""
+    """Find the first problem whose message occurs in nsys's output; None if none of them does."""
     return next((row for row in PROBLEMS if re.search(row.pattern, output, re.IGNORECASE)), None)

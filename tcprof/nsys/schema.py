@@ -44,7 +44,7 @@ _LIMITS = {
 
 
 def _table(name: str, integers: str, texts: str = "") -> Table:
-    """A table of 64-bit integer columns and text columns, given as words: ``name``, or ``name:limits``."""
+    """Define a table of 64-bit integer columns and text columns, given as words: ``name``, or ``name:limits``."""
     named = (word.partition(":") for word in integers.split())
     numbers = (Column(column, BigInteger, info={"limits": _LIMITS[limits]}) for column, _, limits in named)
     return Table(name, metadata, *numbers, *(Column(column, Text) for column in texts.split()))

@@ -33,7 +33,7 @@ def write_steps_file(report: Path, columns: dict[str, list[int]]) -> Path:
 
 
 def read_steps_file(report: Path) -> list[tuple[int, ...]]:
-    """The steps beside a report, in the order of the columns of its export's table; none where there is no such file.
+    """Read the steps beside a report, in the order of the columns of its export's table; empty without such a file.
 
     It may come from anywhere, so one that is not what tcprof writes counts as none.
     """
@@ -41,11 +41,11 @@ def read_steps_file(report: Path) -> list[tuple[int, ...]]:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             return []
-        known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        rows = [tuple(map(int, row)) for row in zip(*(known[name] for name in _COLUMNS), strict=True)]
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = [tuple(map(int, row)) for row in zip(*(content[name] for name in _COLUMNS), strict=True)]
     except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return []
-    is_sound = known.get("format") == _FORMAT["format"] and known.get("version") == _FORMAT["version"]
+    is_sound = content.get("format") == _FORMAT["format"] and content.get("version") == _FORMAT["version"]
     times = [(start, end) for _, _, start, end in rows]
     return rows if is_sound and all(0 <= start <= end < 1 << 62 for start, end in times) else []
 

@@ -44,7 +44,7 @@ def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[s
     """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
     machine = read_machine()
     survey = survey_nsys(explicit)
-    nsys = replace(survey.found[0], prefix=prefix) if survey.found else None
+    nsys = replace(survey.programs[0], prefix=prefix) if survey.programs else None
     checks = [MachineCheck("nsys", *_check_nsys(survey))]
     if nsys is not None:
         checks.append(MachineCheck("importer", *_check_importer(survey)))
@@ -60,10 +60,10 @@ def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[s
 
 
 def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
-    if not survey.found:
+    if not survey.programs:
         evidence = "; ".join(survey.failures) or "not on PATH, nor where NVIDIA and Debian install it"
         return "fail", evidence, INSTALL_HINT
-    nsys, *others = survey.found
+    nsys, *others = survey.programs
     evidence = f"{nsys.version_text} at {nsys.path}"
     if others:
         evidence += f"; also {', '.join(f'{other.version_text} at {other.path}' for other in others)}"
@@ -77,7 +77,7 @@ def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
 
 def _check_importer(survey: Survey) -> tuple[Status, str, str]:
     """The importer of the nsys that records; that of another one serves as well, after the recording."""
-    nsys, *others = survey.found
+    nsys, *others = survey.programs
     own = find_importer(nsys)
     if own is None:
         evidence, remedy = f"{nsys.path} comes without one", "Install the full Nsight Systems."

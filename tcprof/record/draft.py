@@ -30,7 +30,7 @@ def draft_recording(
         UsageError: An option has no meaning.
     """
     notes = []
-    if found := survey_nsys(explicit).found:
+    if found := survey_nsys(explicit).programs:
         nsys = found[0]
     else:
         nsys = Nsys(explicit or Path("nsys"), _PLURAL)

@@ -246,7 +246,7 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
 def _import(nsys: Nsys, done: Completed, stream: Path, *, is_only: bool) -> Path:
     """The report of a raw recording; where none can be made of one among others, itself: who reads it learns why."""
     try:
-        return import_stream(stream, (nsys, *survey_nsys().found))
+        return import_stream(stream, (nsys, *survey_nsys().programs))
     except InputError as error:
         if not is_only:
             return stream

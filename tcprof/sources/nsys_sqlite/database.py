@@ -65,7 +65,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = OpenedExport(path, schema.metadata.tables)
-        if unknown := find_drift(self._file.columns, self._file.others):
+        if unknown := find_drift(self._file.columns, self._file.unread):
             raise InputError(f"{path}: {unknown}.", _OTHER_VERSION)
         if self._file.is_small:
             self._file.check(*self._file.columns)  # at once: each connection takes longer than such a check
