@@ -14,7 +14,6 @@ STILL_LONG = {  # and no longer than this: an entry goes when its function is cu
     "tcprof.cli.profile.profile": 70,
     "tcprof.comparison.statistics.verdicts.compare_runs": 41,
     "tcprof.pytest_plugin.check": 41,
-    "tcprof.record.recording.record": 48,
 }
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 MODULES = read_modules()

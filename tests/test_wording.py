@@ -68,7 +68,6 @@ EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "eac
 NOT_YET_CLEAN = {
     "annotate",
     "findings",
-    "record",
 }
 NOT_YET_UNIQUE = {
     "Table",
@@ -93,7 +92,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
-    *("nsys", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
+    *("nsys", "record", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

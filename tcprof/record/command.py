@@ -38,8 +38,8 @@ _SHORT = {
 }
 
 
-def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[list[str], list[str], list[str]]:
-    """Splits a command line into options of tcprof, options for nsys, and the program with its arguments.
+def split_arguments(args: Sequence[str], takes_value: Mapping[str, bool]) -> tuple[list[str], list[str], list[str]]:
+    """Split a command line into options of tcprof, options for nsys, and the program with its arguments.
 
     The program begins at the first argument that is no option, at ``-m``, or after ``--``. Every option of nsys takes a
     value, after ``=`` or as the next argument.
@@ -55,8 +55,8 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
             return ours, theirs, list(args[position:])
         is_long = arg.startswith("--")
         name, has_value = (arg.partition("=")[0], "=" in arg) if is_long else (arg[:2], len(arg) > 2)
-        target = ours if name in known else theirs
-        count = 2 if known.get(name, True) and not has_value else 1
+        target = ours if name in takes_value else theirs
+        count = 2 if takes_value.get(name, True) and not has_value else 1
         target += args[position : position + count]
         position += count
     return ours, theirs, []
@@ -98,18 +98,18 @@ class RecordOptions:
 
     @property
     def longest_s(self) -> float:
-        """Seconds that a program is recorded for that makes no steps."""
+        """Return the seconds that a program without steps is recorded for."""
         return _LONGEST_S if self.duration_s is None else self.duration_s
 
     @property
     def follows_steps(self) -> bool:
-        """Whether tcprof itself ends the recording, and not nsys where the options for it say so."""
+        """Tell whether tcprof itself ends the recording, and not nsys by one of its options."""
         is_plain = self.capture_range == "none" and self.delay_s is None
         return is_plain and name_options(self.extra_args).isdisjoint(_ENDED_BY_NSYS)
 
     @property
     def in_captures(self) -> bool:
-        """Whether nsys makes a report for each of several capture ranges."""
+        """Tell whether nsys makes a report for each of several capture ranges."""
         return self.capture_range_end.startswith("repeat")
 
 
@@ -122,7 +122,7 @@ def build_profile_command(
     metric_set: Path | None = None,
     session: str = "",
 ) -> list[str]:
-    """The command that records a program.
+    """Build the command that records a program.
 
     CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
     are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
@@ -150,7 +150,7 @@ def _collection(report: ReportFiles) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SessionCommands:
-    """What ends the first capture of a session, and makes another one."""
+    """The commands that end the first capture of a session, and make another one."""
 
     session: str
     start: tuple[str, ...]
@@ -159,7 +159,7 @@ class SessionCommands:
 
 
 def _join_values(args: Sequence[str]) -> list[str]:
-    """Options by their long names, each in one argument with its value."""
+    """Write options by their long names, each in one argument with its value."""
     joined, rest = [], iter(args)
     for arg in rest:
         name, _, value = arg.partition("=") if arg.startswith("--") else (arg[:2], "", arg[2:])
@@ -170,23 +170,23 @@ def _join_values(args: Sequence[str]) -> list[str]:
 def build_session_commands(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, report: ReportFiles, metric_set: Path | None
 ) -> SessionCommands:
-    """The commands for a session of its own that records a program as ``build_profile_command`` does."""
+    """Build the commands for a session of its own that records a program as ``build_profile_command`` does."""
     name = f"tcprof-{os.getpid()}-{secrets.token_hex(4)}"
     session = f"--session={name}"
     second = ReportFiles(report.base.with_name(f".{report.base.name}.{name}"))
-    known = run_quietly([str(nsys.path), "start", "--help"]).output
-    theirs = [arg for arg in _join_values(options.extra_args) if f"{arg.partition('=')[0]}=" in known]
+    usage = run_quietly([str(nsys.path), "start", "--help"]).output
+    theirs = [arg for arg in _join_values(options.extra_args) if f"{arg.partition('=')[0]}=" in usage]
     kept = [
-        each
-        for each in (*_gpu_metrics(capabilities, options, metric_set), *_collection(second))
-        if _singular(each.partition("=")[0]) not in name_options(theirs)
+        option
+        for option in (*_gpu_metrics(capabilities, options, metric_set), *_collection(second))
+        if _singular(option.partition("=")[0]) not in name_options(theirs)
     ]
     program = (*(("sudo", "-n", *nsys.prefix[1:]) if nsys.prefix else ()), str(nsys.path))
     return SessionCommands(name, (*program, "start", session, *kept, *theirs), (*program, "stop", session), second)
 
 
 def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
-    """Refuses, before anything is run, what ``build_profile_command`` refuses."""
+    """Refuse, before anything is run, what ``build_profile_command`` refuses."""
     _gpu_metrics(capabilities, options, None)
     _capture_range(options.capture_range, options.capture_range_end)
     _stretch(options)
@@ -212,7 +212,7 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
 
 
 def _stretch(options: RecordOptions) -> list[str]:
-    """Which part of the time, and of CUDA graphs, to record."""
+    """Choose the options for the part of the time, and of CUDA graphs, to record."""
     chosen = {
         "--delay": options.delay_s,
         "--duration": options.duration_s,
@@ -229,7 +229,7 @@ def _stretch(options: RecordOptions) -> list[str]:
 
 
 def _capture_range(capture_range: str, end: str) -> list[str]:
-    """The options for a capture range; with ``stop`` the program runs on, where nsys by default would kill it."""
+    """Choose the options for a capture range; with ``stop`` the program runs on, where nsys would kill it."""
     kind, _, name = capture_range.partition(":")
     if not _ENDS.fullmatch(end):
         raise UsageError(f"'{end}' cannot follow a capture range.", hint="Use stop, stop-shutdown or repeat:N.")
@@ -256,13 +256,13 @@ def _capture_range(capture_range: str, end: str) -> list[str]:
 
 
 def runs_on(args: Sequence[str]) -> bool:
-    """Whether the program of a command for nsys runs on after a capture range, while nsys may write a report."""
+    """Tell whether the program of a command for nsys runs on after a capture range, while nsys may write a report."""
     ends = [end for arg in args for name, _, end in [arg.partition("=")] if name == "--capture-range-end"]
     return bool(ends) and ends[0] != "stop-shutdown"
 
 
 def name_options(args: Sequence[str]) -> set[str]:
-    """The options named in arguments for nsys, which refuses an option given twice; in their long and old spelling."""
+    """Name the options in arguments for nsys, which refuses one given twice; in their long and old spelling."""
     names = (arg.partition("=")[0] for arg in args if arg.startswith("-"))
     return {_singular(_SHORT.get(name[:2], name) if not name.startswith("--") else name) for name in names}
 

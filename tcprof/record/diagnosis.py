@@ -28,7 +28,7 @@ class MachineCheck:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found out about recording here."""
+    """The result of checking whether programs can be recorded here."""
 
     checks: tuple[MachineCheck, ...]  # the checks, in the order in which things are needed
     nsys: Nsys | None = None  # the nsys to use; None without one
@@ -36,12 +36,12 @@ class Diagnosis:
 
     @property
     def failures(self) -> tuple[MachineCheck, ...]:
-        """The checks that failed; a recording is possible where there are none."""
+        """List the checks that failed; a recording is possible where there are none."""
         return tuple(check for check in self.checks if check.status == "fail")
 
 
 def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[str, ...] = ()) -> Diagnosis:
-    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
+    """Check what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.programs[0], prefix=prefix) if survey.programs else None
@@ -63,10 +63,10 @@ def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
     if not survey.programs:
         evidence = "; ".join(survey.failures) or "not on PATH, nor where NVIDIA and Debian install it"
         return "fail", evidence, INSTALL_HINT
-    nsys, *others = survey.programs
+    nsys, *rest = survey.programs
     evidence = f"{nsys.version_text} at {nsys.path}"
-    if others:
-        evidence += f"; also {', '.join(f'{other.version_text} at {other.path}' for other in others)}"
+    if rest:
+        evidence += f"; also {', '.join(f'{other.version_text} at {other.path}' for other in rest)}"
     if nsys.version < _OLDEST:
         return "warn", evidence, f"It is older than 2022. {INSTALL_HINT}"
     if not nsys.is_on_path:
@@ -76,19 +76,19 @@ def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
 
 
 def _check_importer(survey: Survey) -> tuple[Status, str, str]:
-    """The importer of the nsys that records; that of another one serves as well, after the recording."""
-    nsys, *others = survey.programs
-    own = find_importer(nsys)
-    if own is None:
+    """Check the importer of the nsys that records; a newer nsys's importer serves as well, after the recording."""
+    nsys, *rest = survey.programs
+    importer = find_importer(nsys)
+    if importer is None:
         evidence, remedy = f"{nsys.path} comes without one", "Install the full Nsight Systems."
-    elif own.problem:
-        evidence, remedy = f"{own.path}: {own.problem}", own.remedy
+    elif importer.problem:
+        evidence, remedy = f"{importer.path}: {importer.problem}", importer.remedy
     else:
-        return "pass", f"{own.path} runs", ""
-    for other in others:
-        found = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
-        if found is not None and not found.problem:
-            return "warn", f"{evidence}; {found.path} is used instead", remedy
+        return "pass", f"{importer.path} runs", ""
+    for other in rest:
+        substitute = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
+        if substitute is not None and not substitute.problem:
+            return "warn", f"{evidence}; {substitute.path} is used instead", remedy
     return "fail", f"{evidence}, so a recording would not become a report", remedy
 
 
@@ -104,15 +104,15 @@ def _check_presence(machine: Machine) -> tuple[Status, str, str]:
     return "fail", evidence, f"{remedy} {WITHOUT_GPU}"
 
 
-def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSupport, ...]:
-    """Without GPUs that another profiler holds, if all that are to be sampled are free: other ranks sample the rest."""
-    if not are_free(known, gpus):
-        return known
-    return tuple(gpu for gpu in known if not gpu.is_held)
+def _leave_out_held(gpus: tuple[GpuSupport, ...], wanted: str) -> tuple[GpuSupport, ...]:
+    """Leave out GPUs that another profiler holds, if all wanted ones are free: other ranks sample the rest."""
+    if not are_free(gpus, wanted):
+        return gpus
+    return tuple(gpu for gpu in gpus if not gpu.is_held)
 
 
 def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineCheck]:
-    """Whether nsys can sample the GPUs; where not, its reason decides which check fails."""
+    """Check whether nsys can sample the GPUs; where not, its reason decides which check fails."""
     closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
     held = [gpu for gpu in gpus if gpu.is_held]
     return [
@@ -122,9 +122,9 @@ def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineC
     ]
 
 
-def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> tuple[Status, str, str]:
-    """Whether this nsys knows the GPUs; those that it knows and may not read fail another check."""
-    can = [gpu for gpu in judged if gpu.supported] + [replace(gpu, supported=True) for gpu in known]
+def _check_support(machine: Machine, judged: list[GpuSupport], unreadable: list[GpuSupport]) -> tuple[Status, str, str]:
+    """Check whether this nsys knows the GPUs; those that it knows and may not read fail another check."""
+    can = [gpu for gpu in judged if gpu.supported] + [replace(gpu, supported=True) for gpu in unreadable]
     cannot = [gpu for gpu in judged if not gpu.supported]
     evidence = "; ".join(_describe(gpu) for gpu in (*can, *cannot))
     if can:

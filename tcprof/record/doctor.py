@@ -31,7 +31,7 @@ _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under n
 
 
 def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, ...]:
-    """All checks, in the order in which things are needed."""
+    """Make all checks, in the order in which things are needed."""
     machine = read_machine()
     diagnosis = diagnose(explicit)
     return (
@@ -75,9 +75,9 @@ def _check_sampling(diagnosis: Diagnosis) -> tuple[Status, str, str]:
     rate = f"at {units.format_hz(options.frequency_hz)}"
     with temporary_folder() as folder:
         try:
-            found = find_metric_set(nsys, capabilities, options, capabilities.supported_gpus, folder)
-            evidence = f"{len(found.sampled)} metrics {rate}, exact tensor cycles among them"
-            return "pass", f"{evidence}. {found.lacks}" if found.lacks else evidence, ""
+            metric_set = find_metric_set(nsys, capabilities, options, capabilities.supported_gpus, folder)
+            evidence = f"{len(metric_set.sampled)} metrics {rate}, exact tensor cycles among them"
+            return "pass", f"{evidence}. {metric_set.lacks}" if metric_set.lacks else evidence, ""
         except NsysError as error:
             without_cycles = error.message
         try:
@@ -97,7 +97,7 @@ def _describe_cpu_sampling(machine: Machine) -> str:
 
 
 def _check_disk(folder: Path) -> tuple[Status, str, str]:
-    """Space where nsys collects and where the report goes."""
+    """Check the space where nsys collects and where the report goes."""
     temporary = Path(tempfile.gettempdir())
     free = {place: shutil.disk_usage(place).free for place in dict.fromkeys((folder.absolute(), temporary))}
     evidence = ", ".join(f"{units.format_bytes(size)} free in {place}" for place, size in free.items())
@@ -109,7 +109,7 @@ def _check_disk(folder: Path) -> tuple[Status, str, str]:
 
 
 def _check_locks(folder: Path) -> tuple[Status, str, str]:
-    """The locks that SQLite needs where the report goes."""
+    """Check the locks that SQLite needs where the report goes."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -122,7 +122,7 @@ def _check_locks(folder: Path) -> tuple[Status, str, str]:
 
 
 def _check_python(nsys: Nsys | None) -> tuple[Status, str, str]:
-    """What the workloads need; other programs may run in another Python."""
+    """Check for what the workloads need; other programs may run in another Python."""
     versions = {name: _installed(name) for name in ("torch", "nvtx")}
     evidence = f"{sys.executable}: " + ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     if missing := [name for name, version in versions.items() if not version]:

@@ -20,7 +20,7 @@ def draft_recording(
     explicit: Path | None,
     prefix: tuple[str, ...],
 ) -> tuple[list[str], list[str]]:
-    """Drafts the recording of a program, with nsys's own metrics unless a metric set is named.
+    """Draft the recording of a program, with nsys's own metrics unless a metric set is named.
 
     Returns:
         The command, for which nothing was tried; and what is to be known about it.
@@ -30,8 +30,8 @@ def draft_recording(
         UsageError: An option has no meaning.
     """
     notes = []
-    if found := survey_nsys(explicit).programs:
-        nsys = found[0]
+    if programs := survey_nsys(explicit).programs:
+        nsys = programs[0]
     else:
         nsys = Nsys(explicit or Path("nsys"), _PLURAL)
         notes.append("there is no nsys here: the options are those of nsys 2024 and later.")

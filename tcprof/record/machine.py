@@ -24,7 +24,7 @@ _GPU_DEVICE = re.compile(r"nvidia\d+|nvhost-gpu")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the kernel says."""
+    """The kernel's facts about this machine."""
 
     driver: str  # version of NVIDIA's driver; empty without one
     device_count: int  # device files of GPUs that this process can see; on Jetson there is another one
@@ -37,12 +37,12 @@ class Machine:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether a GPU is visible; a sandbox may hide the driver's files."""
+        """Tell whether a GPU is visible; a sandbox may hide the driver's files."""
         return self.is_wsl or self.device_count > 0
 
 
 def read_machine() -> Machine:
-    """Reads the facts; what cannot be read is not known."""
+    """Read the facts; what cannot be read is not known."""
     driver = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", _read("proc/driver/nvidia/version"))
     admin_only = re.search(r"RmProfilingAdminOnly:\s*(\d)", _read("proc/driver/nvidia/params"))
     paranoid = _read("proc/sys/kernel/perf_event_paranoid").strip()
@@ -70,8 +70,8 @@ def _read_container() -> str:
         return "Docker"
     if (ROOT / "run" / ".containerenv").exists():
         return "Podman"
-    found = re.search(r"kubepods|docker|containerd|lxc|libpod", _read("proc/1/cgroup"))
-    return found[0] if found else ""
+    match = re.search(r"kubepods|docker|containerd|lxc|libpod", _read("proc/1/cgroup"))
+    return match[0] if match else ""
 
 
 def _find_holders() -> Iterator[str]:
@@ -98,13 +98,13 @@ class GpuModes:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The modes that the driver does not report."""
+        """List the modes that the driver does not report."""
         modes = {"MIG": self.mig, "virtual GPU": self.vgpu, "Confidential Computing": self.confidential}
         return tuple(name for name, mode in modes.items() if mode is None)
 
 
 def read_gpu_modes() -> GpuModes:
-    """The modes of all GPUs.
+    """Read the modes of all GPUs.
 
     Raises:
         SilentDriverError: If the driver gives no answer in time.
@@ -127,7 +127,7 @@ def read_gpu_modes() -> GpuModes:
 
 
 def ask_driver() -> GpuModes:
-    """Asks the driver, in this process, for the modes of all GPUs.
+    """Ask the driver, in this process, for the modes of all GPUs.
 
     Raises:
         MachineError: If NVML's Python package is not installed, or the driver gives no answer.
@@ -161,7 +161,7 @@ def ask_driver() -> GpuModes:
 
 
 def _ask(question: Callable[..., int], *arguments: object) -> int | None:
-    """What NVML answers; 0 (off) where the GPU or its driver lacks the mode, None where there is no answer."""
+    """Ask NVML; return 0 (off) where the GPU or its driver lacks the mode, None where there is no answer."""
     import pynvml
 
     try:

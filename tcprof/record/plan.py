@@ -59,13 +59,13 @@ class Plan:
     processes: Path  # the folder to which processes that are annotated write which rank they are, and their steps
 
     def build_command(self, report: ReportFiles, session: str = "") -> list[str]:
-        """Nsys's command line for a report."""
+        """Build nsys's command line for a report."""
         return build_profile_command(
             self.nsys, self.capabilities, self.options, self.program, report, self.metric_set, session
         )
 
     def make_capture(self, report: ReportFiles) -> tuple[StepCapture | None, list[str]]:
-        """What begins and ends captures for a report, if that is not left to nsys; and nsys's command line."""
+        """Make what begins and ends captures for a report, None where nsys does it; and nsys's command line."""
         if not self.options.follows_steps:
             return None, self.build_command(report)
         commands = build_session_commands(self.nsys, self.capabilities, self.options, report, self.metric_set)
@@ -91,17 +91,17 @@ def plan_recording(
         metric_set: Path | None = None
         notes: list[str] = []
         with one_at_a_time():
-            found, capabilities = _ready(diagnose(nsys, gpus=options.gpus, prefix=prefix))
+            recorder, capabilities = _ready(diagnose(nsys, gpus=options.gpus, prefix=prefix))
             check_options(capabilities, options)
             gpus = _choose_gpus(capabilities, options.gpus)
             if gpus and "--gpu-metrics-set" not in name_options(options.extra_args):
-                metric_set, notes = _choose_metrics(found, capabilities, options, gpus, folder)
+                metric_set, notes = _choose_metrics(recorder, capabilities, options, gpus, folder)
         rate = _estimate_bytes_per_s(options, gpus, metric_set)
         notes += _warn_of_overflow(options, gpus)
         processes = folder / "processes"
         processes.mkdir()
         command = annotated(program, options.annotate, processes=processes)
-        yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
+        yield Plan(recorder, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
 
 
 def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:
@@ -112,17 +112,17 @@ def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:
 
 
 def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, ...]:
-    """The GPUs that an option such as ``all`` or ``0,2`` names; nsys itself judges any other word."""
+    """Choose the GPUs that an option such as ``all`` or ``0,2`` names; nsys itself judges any other word."""
     numbers = [part.strip() for part in chosen.split(",")]
     if not all(number.isdigit() for number in numbers):
         return capabilities.supported_gpus
     by_number = {gpu.number: gpu for gpu in capabilities.supported_gpus}
     unknown = [number for number in numbers if int(number) not in by_number]
     if unknown:
-        known = ", ".join(str(number) for number in by_number) or "none"
+        names = ", ".join(str(number) for number in by_number) or "none"
         raise UsageError(
             f"nsys cannot sample GPU {', '.join(unknown)} here.",
-            hint=f"It can sample: {known}. 'tcprof doctor' says why it cannot sample the others.",
+            hint=f"It can sample: {names}. 'tcprof doctor' says why it cannot sample the others.",
         )
     return tuple(by_number[int(number)] for number in numbers)
 
@@ -135,14 +135,14 @@ def _choose_metrics(
     if options.metrics != "tcprof":
         return find_own_set(options.metrics), []
     try:
-        found = find_metric_set(nsys, capabilities, options, gpus, folder)
+        tried = find_metric_set(nsys, capabilities, options, gpus, folder)
     except NsysError as error:
         return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error.message}"]
-    return found.path, [found.lacks] if found.lacks else []
+    return tried.path, [tried.lacks] if tried.lacks else []
 
 
 def find_own_set(metrics: str) -> Path:
-    """The metric-set file that the user names."""
+    """Find the metric-set file that the user names."""
     path = Path(metrics)
     if not path.is_file():
         raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")
@@ -165,7 +165,7 @@ def _warn_of_overflow(options: RecordOptions, gpus: tuple[GpuSupport, ...]) -> l
 
 
 @dataclass(frozen=True)
-class FoundSet:
+class TriedSet:
     """A metric set that was tried."""
 
     path: Path  # its file
@@ -175,8 +175,8 @@ class FoundSet:
 
 def find_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, gpus: tuple[GpuSupport, ...], folder: Path
-) -> FoundSet:
-    """Tries metric sets with tensor cycles: with all that the chip counts; if that is refused, with less.
+) -> TriedSet:
+    """Try metric sets with tensor cycles: with all that the chip counts; if that is refused, with less.
 
     Args:
         folder: Where to write the set; a temporary folder that outlives the recording.
@@ -198,9 +198,9 @@ def find_metric_set(
             refusals.append(error)
             continue
         if refusals:
-            return FoundSet(path, sampled, f"Tensor cycles are recorded, but {without}: {refusals[0]}")
+            return TriedSet(path, sampled, f"Tensor cycles are recorded, but {without}: {refusals[0]}")
         missing = [what for name, what in read_sums(text).items() if name not in sampled]
-        return FoundSet(path, sampled, f"Not sampled here: {', '.join(missing)}." if missing else "")
+        return TriedSet(path, sampled, f"Not sampled here: {', '.join(missing)}." if missing else "")
     raise refusals[-1]
 
 
@@ -213,7 +213,7 @@ def write_metric_set(
     with_work: bool = True,
     with_caches: bool = True,
 ) -> Path:
-    """Writes a metric set with tensor cycles for some GPUs of this machine, named after its alias as nsys wants it.
+    """Write a metric set with tensor cycles for some GPUs of this machine, named after its alias for nsys.
 
     NVLink and PCIe are kept where there are several GPUs, since they work together.
 
@@ -229,9 +229,9 @@ def write_metric_set(
             hint="Record GPUs of one kind at a time.",
         )
     path = folder / "tcprof.config"
-    own = read_general_metric_set(nsys, chips[0])
+    general = read_general_metric_set(nsys, chips[0])
     text = build_metric_set(
-        own, chips[0], path.stem, keep_links=len(gpus) > 1, with_work=with_work, with_caches=with_caches
+        general, chips[0], path.stem, keep_links=len(gpus) > 1, with_work=with_work, with_caches=with_caches
     )
     path.write_text(text, encoding="utf-8")
     return path
@@ -244,7 +244,7 @@ _LONGEST_S = 60.0
 def try_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, metric_set: Path | None
 ) -> tuple[str, ...]:
-    """Samples the GPUs for a moment, as the recording will; returns the names of the metrics that it gave, sorted.
+    """Sample the GPUs for a moment, as the recording will; return the names of the sampled metrics, sorted.
 
     Raises:
         NsysError: If nsys refuses, or samples no tensor cycles although the metric set asks for them.

@@ -27,7 +27,7 @@ class Python:
 
 
 def choose_python(asked: str | None = None) -> Python:
-    """The Python that the user names, else that of the active environment, else tcprof's own.
+    """Choose the Python that the user names, else that of the active environment, else tcprof's own.
 
     An environment is active by VIRTUAL_ENV, by CONDA_PREFIX unless it is conda's base, or, where tcprof itself was
     found on PATH, by PATH: so a tcprof that has an environment of its own, as pipx makes one, uses the user's. One that
@@ -37,23 +37,23 @@ def choose_python(asked: str | None = None) -> Python:
         InputError: The one that the user names does not exist.
     """
     if asked:
-        found = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 -- a path would lose ./
-        if not found:
+        path = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 -- a path would lose ./
+        if not path:
             raise InputError(f"The Python {asked} was not found.", hint="Name one: --python /path/to/bin/python")
-        return Python(found, "as --python says")
+        return Python(path, "as --python says")
     conda = os.environ.get("CONDA_PREFIX") if os.environ.get("CONDA_DEFAULT_ENV") != "base" else None
     active = {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV"), "CONDA_PREFIX": conda}
     candidates = [(str(Path(folder, "bin", "python")), name) for name, folder in active.items() if folder]
     if Path(sys.argv[0]).is_absolute() and shutil.which("tcprof") == sys.argv[0]:
         candidates += [(path, "PATH") for path in (shutil.which("python"), shutil.which("python3")) if path]
-    path, name = next((each for each in candidates if os.access(each[0], os.X_OK)), (sys.executable, ""))
+    path, name = next((candidate for candidate in candidates if os.access(candidate[0], os.X_OK)), (sys.executable, ""))
     if Path(path).parent.resolve() == Path(sys.executable).parent.resolve():
         return Python(sys.executable)
     return Python(path, f"of the active environment, by {name}")
 
 
 def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: bool = True) -> tuple[str, ...]:
-    """The program that the user named, and its arguments, as they are started.
+    """Find the program that the user named; return it and its arguments, as they are started.
 
     A command that is not on PATH is looked for beside the Python, where pip installs torchrun.
 
@@ -85,7 +85,7 @@ def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: 
 
 
 def annotated(command: tuple[str, ...], level: str, processes: Path | None = None) -> tuple[str, ...]:
-    """Has the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
+    """Have the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
 
     The environment is set in the command, so that what is printed can be run as it stands.
 
@@ -101,7 +101,7 @@ def annotated(command: tuple[str, ...], level: str, processes: Path | None = Non
 
 
 def level_of(level: str) -> str:
-    """What is annotated in fact: ``auto`` leaves it to the environment."""
+    """Return what is annotated: ``auto`` leaves it to the environment."""
     chosen = os.environ.get(LEVEL_VARIABLE) or AUTO if level == AUTO else level
     return "modules" if chosen == AUTO else chosen
 
@@ -110,7 +110,7 @@ _SCRIPT = re.compile(r"(?!-)[^\s=;&|]+\.py")  # not a command line of a shell, w
 
 
 def name_report(args: Sequence[str]) -> str:
-    """What to call a report: after the script, wherever it is in the command, else the module or the command."""
+    """Name a report after the script, wherever it is in the command, else the module or the command."""
     if args[:1] == [MODULE_OPTION] and len(args) > 1:
         return args[1].removesuffix(".__main__").rpartition(".")[2]
     named = (arg for arg in args if _SCRIPT.fullmatch(arg) or (arg.endswith(".py") and Path(arg).is_file()))
@@ -129,7 +129,7 @@ _EXPLAINED = {  # what the output of a recording has: what it means, and what to
 
 
 def explain_output(output: str, status: int, program: Sequence[str]) -> tuple[str, ...]:
-    """What the output of a recording tells of faults that the program or nsys had, each with what to do."""
+    """Explain faults of the program or of nsys that the recording's output shows, each with what to do."""
     explained = [meaning for message, meaning in _EXPLAINED.items() if message in output]
     missing = re.findall(r"^ModuleNotFoundError: No module named '([\w.]+)'", output, re.MULTILINE)
     if status and missing:

@@ -33,7 +33,7 @@ from tcprof.version import __version__
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What a recording left."""
+    """A recording's reports and exit status, and what nsys does not know of it."""
 
     reports: tuple[Path, ...]  # that nsys wrote: one, or one for each capture range
     # Exit status of the recorded program, which nsys makes its own; not 0 does not mean that the report is bad. 0 where
@@ -84,21 +84,21 @@ class Session:
         self.reports = replace(named, in_captures=in_captures, is_pattern=is_pattern).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
-        """Makes sure, before anything is run, that all reports and their exports can be written.
+        """Make sure, before anything is run, that all reports and their exports can be written.
 
         Raises:
             OutputError: They cannot, or there are some and ``force`` is not given.
         """
         for report in self.reports:
             report.check(force)
-            for each in (report, *report.captures()):
-                each.check(force)
-                check_export_place(each)
+            for files in (report, *report.captures()):
+                files.check(force)
+                check_export_place(files)
 
     def record(
         self, plan: Plan, report: ReportFiles, when_ready: Callable[[RecordedRun], object] | None = None
     ) -> RecordedRun:
-        """Records the program once, into one of ``reports``; see ``record``.
+        """Record the program once, into one of ``reports``; see ``record``.
 
         Args:
             when_ready: Takes the run once its report is written, where the program goes on; else nothing.
@@ -116,7 +116,7 @@ class Session:
         return complete(record(plan.nsys, argv, report, capture, show))
 
     def _complete(self, plan: Plan, run: RecordedRun) -> RecordedRun:
-        """Add what the run is of."""
+        """Add the identity of the run."""
         identity = read_processes(plan.processes).or_else(self._identity)
         annotation = level_of(plan.options.annotate)
         for path in run.reports if plan.nsys.prefix else ():
@@ -125,13 +125,13 @@ class Session:
 
 
 def read_processes(folder: Path) -> Identity:
-    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``."""
+    """Read what the processes of a program wrote about themselves, see ``tcprof.annotate.processes``."""
     processes: dict[int | None, dict[str, str]] = {}
     files = [path for path in folder.glob("[0-9]*") if path.is_file() and not path.is_symlink()]
     for path in sorted(files, key=lambda path: path.stat().st_mtime_ns):
         with suppress(ValueError, AttributeError, OSError, RecursionError):  # it was killed while it wrote, or worse
-            known = json.loads(path.read_text(encoding="utf-8")).items()
-            processes[int(path.name)] = {name: value for name, value in known if isinstance(value, str)}
+            facts = json.loads(path.read_text(encoding="utf-8")).items()
+            processes[int(path.name)] = {name: value for name, value in facts if isinstance(value, str)}
     versions = ({"torch_version": variables.get("torch_version")} for variables in processes.values())
     return reduce(Identity.or_else, map(Identity.from_facts, versions), identify_launch(processes))
 
@@ -143,7 +143,7 @@ def record(
     capture: StepCapture | None = None,
     when_ready: Callable[[RecordedRun], object] = lambda _: None,
 ) -> RecordedRun:
-    """Runs a recording to its end.
+    """Run a recording to its end.
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
     recording that nsys could not turn into a report is imported, if any importer here can.
@@ -157,7 +157,6 @@ def record(
         StoppedError: The user gave the recording up; nothing of it is left.
     """
     before = asked.stamps()
-
     finish = partial(_make_run, nsys, argv, asked, before, capture)
 
     def show() -> None:
@@ -165,18 +164,23 @@ def record(
             when_ready(finish(Completed(0, "", "")))
 
     try:
-        done = run_in_turn(argv, None if capture is None else capture.watch(show))
+        return finish(_run(argv, capture, show))
     except StoppedError as error:
-        if capture is not None:
-            capture.finish()
-        if capture is not None and capture.is_shown:  # only the rest of the program was given up
-            return finish(Completed(128 + signal.SIGINT, "", "", was_stopped=True))
-        _clear_away(asked, before, error)
-        raise
+        if capture is None or not capture.is_shown:
+            _clear_away(asked, before, error)
+            raise
+    # Only the rest of the program was given up.
+    return finish(Completed(128 + signal.SIGINT, "", "", was_stopped=True))
+
+
+def _run(argv: Sequence[str], capture: StepCapture | None, show: Callable[[], None]) -> Completed:
+    """Run nsys while captures are begun and ended; ``show`` is called once the report is written."""
+    if capture is None:
+        return run_in_turn(argv)
+    try:
+        return run_in_turn(argv, capture.watch(show))
     finally:
-        if capture is not None:
-            capture.finish()
-    return finish(done)
+        capture.finish()
 
 
 def _make_run(
@@ -198,7 +202,7 @@ def _make_run(
 
 
 def _clear_away(asked: ReportFiles, before: dict[Path, tuple[int, ...]], error: StoppedError) -> None:
-    """Remove what nsys had begun to write; of several captures those that are whole are kept, and named."""
+    """Remove what nsys had begun to write; whole captures of several are kept, and named."""
     left = asked.written_since(before)
     if asked.in_captures and left:
         hint = f"{error.hint} Files left behind, some perhaps incomplete: {', '.join(map(str, left))}".strip()
@@ -239,26 +243,26 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
     problem = explain(done.output)
     if problem is not None:
         return NsysError(f"nsys recorded nothing: {problem.cause}. It said: {done.last_lines()}", hint=problem.remedy)
-    said = done.last_lines() or "nothing"
-    return NsysError(f"nsys recorded nothing; exit status {done.status}. It said: {said}")
+    output = done.last_lines() or "nothing"
+    return NsysError(f"nsys recorded nothing; exit status {done.status}. It said: {output}")
 
 
 def _import(nsys: Nsys, done: Completed, stream: Path, *, is_only: bool) -> Path:
-    """The report of a raw recording; where none can be made of one among others, itself: who reads it learns why."""
+    """Make the report of a raw recording; of one among others return itself if that fails: its reader says why."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().programs))
     except InputError as error:
         if not is_only:
             return stream
         reason = re.search(r"Importer error status: (.+)", done.output)
-        said = f" ({reason[1].strip()})" if reason else ""
+        cause = f" ({reason[1].strip()})" if reason else ""
         raise NsysError(
-            f"nsys recorded the program but made no report of it{said}. {error.message}", hint=error.hint
+            f"nsys recorded the program but made no report of it{cause}. {error.message}", hint=error.hint
         ) from error
 
 
 def _generated(stdout: str) -> list[Path]:
-    """The files that nsys says it has written: where the user's own options put them, or where it had to."""
+    """List the files that nsys says it has written: where the user's own options put them, or where it had to."""
     _, _, listed = stdout.rpartition("Generated:")
     paths = [Path(line.strip()) for line in listed.splitlines()]
     return [path for path in paths if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)]
@@ -268,7 +272,7 @@ _HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOA
 
 
 def become_root(*, ask: bool = True) -> tuple[str, ...]:
-    """Asks for the password, if there is one, and returns what to put before nsys to run it as root; nothing for root.
+    """Ask for the password, if there is one; return what to put before nsys to run it as root, nothing for root.
 
     sudo drops PATH, and the loader drops LD_LIBRARY_PATH before sudo can keep it, so both are handed over by name. nsys
     starts the program as the user who asked, so that a virtual environment, files and caches are the user's own.
@@ -287,6 +291,6 @@ def become_root(*, ask: bool = True) -> tuple[str, ...]:
 
 
 def give_back(report: Path) -> None:
-    """Makes a report that root wrote the user's; where sudo asks for a password again, it stays as it is, readable."""
+    """Make a report that root wrote the user's; where sudo would ask for a password, it stays root's, readable."""
     if report.stat().st_uid != os.getuid():
         run_quietly(["sudo", "-n", "chown", f"{os.getuid()}:{os.getgid()}", str(report)], timeout_s=10.0)

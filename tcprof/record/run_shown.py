@@ -32,7 +32,7 @@ Watch = Callable[[Stopping], str]
 def run_shown(
     argv: Sequence[str], *, when_begun: Callable[[], None] | None = None, watch: Watch | None = None
 ) -> Completed:
-    """Runs a program whose output the user sees at once, with a status line below it.
+    """Run a program whose output the user sees at once, with a status line below it.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The first Ctrl-C, SIGTERM or
     SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C makes nsys give it up, and kills whatever
@@ -74,7 +74,7 @@ def _follow(
     watch: Watch,
     when_begun: Callable[[], None] | None,
 ) -> None:
-    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
+    """Wait until the program has ended and its output is read; attend to signals and to the line meanwhile."""
     began = time.monotonic()
     read_until: float | None = None
     look_at = began  # whether the program has begun
@@ -98,8 +98,8 @@ def _follow(
         if read_until is not None and is_settled and (is_all or now > read_until):
             return
         if can_catch_signals():
-            shown = f"{doing} {int(now - began)} s"
-            line.draw(_describe(shown, stopping, is_writing=is_writing, has_ended=not lives))
+            words = f"{doing} {int(now - began)} s"
+            line.draw(_describe(words, stopping, is_writing=is_writing, has_ended=not lives))
         time.sleep(_TICK_S)
 
 
@@ -148,7 +148,7 @@ class _Pump(threading.Thread):
             os.close(self._source)
 
     def _without_progress(self, chunk: bytes) -> bytes:
-        """As much as is whole lines, once nsys writes the report: the program's own output is not touched."""
+        """Return whole lines only, once nsys writes the report: the program's own output is not touched."""
         if not self._begun and not self.has_line("Generating '"):
             return chunk
         lines, end, self._begun = (self._begun + chunk).rpartition(b"\n")
@@ -164,7 +164,7 @@ class _Pump(threading.Thread):
             self._sink.flush()
 
     def has_line(self, beginning: str) -> bool:
-        """Whether a line of what is kept begins so."""
+        """Tell whether a line of what is kept begins so."""
         return b"\n" + beginning.encode() in b"\n" + self._head + self._tail
 
     def text(self) -> str:

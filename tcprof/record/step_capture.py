@@ -41,7 +41,7 @@ _RETRY_S = 10.0  # another nsys may hold the GPU for a moment
 
 @dataclass
 class _StepLog:
-    """What a process has written of its steps."""
+    """The steps that a process has written down."""
 
     recorded: list[int] = field(default_factory=list)  # their ends, in ns
     timed: list[tuple[bool, int, int]] = field(default_factory=list)  # whether they train; begins and ends, in ns
@@ -79,7 +79,7 @@ class StepCapture(threading.Thread):
         (folder / _CONTROL).write_bytes(_RECORDED)
 
     def watch(self, when_ready: Callable[[], object]) -> Callable[[Stopping], str]:
-        """What is called again and again while nsys runs the program; ``when_ready`` is, once the report is written."""
+        """Make the function to call again and again while nsys runs; it calls ``when_ready`` once there is a report."""
 
         def watch(stopping: Stopping) -> str:
             if self.ident is None:
@@ -228,7 +228,7 @@ class StepCapture(threading.Thread):
             self._doing = before
 
     def finish(self) -> None:
-        """The program has ended, and nsys has written what it recorded."""
+        """End the captures after the program, when nsys has written what it recorded."""
         self._has_ended.set()
         if self.ident is not None:
             self.join(_PATIENCE_S)
@@ -255,17 +255,17 @@ class StepCapture(threading.Thread):
         return max(counts, default=0)
 
     def _lead(self) -> _StepLog:
-        """The process whose steps count."""
+        """Return the steps of the process whose steps count."""
         return max(self._leading().values(), key=lambda log: len(log.recorded) + len(log.timed), default=_StepLog())
 
     def _leading(self) -> dict[int, _StepLog]:
-        """The processes whose steps count: the first of this host's ranks, else the one that has most."""
+        """Return the processes whose steps count: the first of this host's ranks, else all."""
         return {process: log for process, log in self._logs.items() if self._is_first_rank(process)} or self._logs
 
     def _is_first_rank(self, process: int) -> bool:
         with suppress(OSError, ValueError, AttributeError):
-            known = json.loads((self._folder / str(process)).read_text(encoding="utf-8"))
-            return bool(known.get("LOCAL_RANK") == "0")
+            facts = json.loads((self._folder / str(process)).read_text(encoding="utf-8"))
+            return bool(facts.get("LOCAL_RANK") == "0")
         return False
 
     def _read_logs(self) -> None:
@@ -284,7 +284,7 @@ class StepCapture(threading.Thread):
                     log.timed.append((numbers[0] == "1", int(numbers[1]), int(numbers[2])))
 
     def read_unprofiled(self) -> pd.DataFrame:
-        """The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
+        """Return the steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
         first, last = self._unprofiled_from, self._unprofiled_to or {}
         rows = [
             (process, *step)

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from tcprof.errors import StoppedError
 from tcprof.nsys.run import not_startable
-from tcprof.record.family import Family, is_sudo
+from tcprof.record.process_tree import ProcessTree, is_sudo
 
 _REDRAW_S = 0.5
 _ERASE = "\r\x1b[K"
@@ -45,7 +45,7 @@ class StatusLine:
         self._due = 0.0
 
     def draw(self, text: str) -> None:
-        """Shows a text, twice a second at most; what was shown before is replaced."""
+        """Show a text, twice a second at most; it replaces the one before."""
         now = time.monotonic()
         if not self._is_shown or now < self._due or not self._lock.acquire(blocking=False):
             return  # where a thread holds the lock it writes output, which goes first
@@ -60,7 +60,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def hidden(self, sink: TextIO, output: bytes) -> Iterator[None]:
-        """Erases the line while ``output`` is written to a terminal in the context."""
+        """Erase the line while ``output`` is written to a terminal in the context."""
         if not self._is_shown or not is_terminal(sink):
             yield
             return
@@ -70,7 +70,7 @@ class StatusLine:
             self._is_free = output.endswith(b"\n")
 
     def say(self, message: str) -> None:
-        """Writes a message on a line of its own, on a terminal or not."""
+        """Write a message on a line of its own, on a terminal or not."""
         with self._lock:
             was_drawn = self._erase()
             apart = "" if was_drawn or not is_terminal(self._stream) else "\n"  # behind ^C, or half a line
@@ -78,7 +78,7 @@ class StatusLine:
             self._is_free = True
 
     def close(self) -> None:
-        """Erases the line for good."""
+        """Erase the line for good."""
         with self._lock:
             self._erase()
             self._is_shown = False
@@ -97,7 +97,7 @@ class StatusLine:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether what is written to a stream is seen on a terminal."""
+    """Tell whether what is written to a stream is seen on a terminal."""
     try:
         return os.isatty(stream.fileno())
     except (OSError, ValueError, AttributeError):  # a notebook's stream has no file
@@ -105,7 +105,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def _is_in_foreground(stream: TextIO) -> bool:
-    """Whether the terminal is ours to draw on; a job in the background would write over what the user types."""
+    """Tell whether the terminal is ours to draw on; a background job would write over the user's input."""
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
     except OSError:  # not the terminal of our session: nobody's jobs run there
@@ -122,7 +122,7 @@ def _width(stream: TextIO) -> int:
 
 @contextlib.contextmanager
 def caught_signals() -> Iterator[deque[int]]:
-    """Collects the signals that ask tcprof to end, for the caller to take out; only the main thread can."""
+    """Collect the signals that ask tcprof to end, for the caller to take out; only the main thread can."""
     received: deque[int] = deque()
     if not can_catch_signals():
         yield received
@@ -141,12 +141,12 @@ def caught_signals() -> Iterator[deque[int]]:
 
 
 def can_catch_signals() -> bool:
-    """Whether signals come to this thread."""
+    """Tell whether signals come to this thread."""
     return threading.current_thread() is threading.main_thread()
 
 
 def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stopping", StatusLine]:
-    """Starts nsys, away from the signals that go to tcprof's process group.
+    """Start nsys, away from the signals that go to tcprof's process group.
 
     nsys gives the report up at the second signal, however soon it comes, and a terminal's Ctrl-C, timeout(1) and
     Jupyter signal the whole group: tcprof alone must pass them on. sudo stays in the group, since it asks for the
@@ -162,18 +162,18 @@ def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stop
     except OSError as error:
         raise not_startable(argv[0], error) from error
     line = StatusLine(sys.stderr, is_free=has_own_group)  # else sudo may be asking there
-    return process, Stopping(Family(process.pid, argv), line, has_own_group=has_own_group), line
+    return process, Stopping(ProcessTree(process.pid, argv), line, has_own_group=has_own_group), line
 
 
 class Stopping:
-    """What the signals asked for, and how far it is done.
+    """The end of a recording, as the signals ask for it.
 
     Args:
         has_own_group: Whether the recording is out of a terminal's reach.
     """
 
-    def __init__(self, family: Family, line: StatusLine, *, has_own_group: bool) -> None:
-        self._family = family
+    def __init__(self, tree: ProcessTree, line: StatusLine, *, has_own_group: bool) -> None:
+        self._tree = tree
         self._line = line
         self._has_own_group = has_own_group
         self._asked_at: float | None = None
@@ -182,25 +182,25 @@ class Stopping:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the recording was asked to end."""
+        """Tell whether the recording was asked to end."""
         return self._asked_at is not None
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the recording was given up: what is left of it is killed in a moment."""
+        """Tell whether the recording was given up: what is left of it is killed in a moment."""
         return self._kill_at is not None
 
     def has_begun(self) -> bool:
-        """Whether nsys has started the program."""
-        self._family.gather()
-        return bool(self._family.living_programs())
+        """Tell whether nsys has started the program."""
+        self._tree.gather()
+        return bool(self._tree.living_programs())
 
     def has_left(self) -> bool:
-        """Whether the recording was asked to end, and some of it still lives."""
-        return self.is_asked and bool(self._family.living())
+        """Tell whether the recording was asked to end, and some of it still lives."""
+        return self.is_asked and bool(self._tree.living())
 
     def attend(self, number: int, *, nsys_lives: bool) -> None:
-        """Does what a signal asks for.
+        """Do what a signal asks for.
 
         The first one stops the recording. A second Ctrl-C gives it up; SIGQUIT does so at once. Any other signal after
         the first changes nothing, since nsys would give up.
@@ -219,12 +219,12 @@ class Stopping:
                 self._pass_on(number)
 
     def _ask(self, number: int) -> None:
-        self._family.gather()
+        self._tree.gather()
         sent = self._pass_on(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         if not sent:
             self._line.say(
                 "nsys runs as root and could not be told to stop. "
-                f"Type in another terminal: sudo kill -INT {self._family.head}"
+                f"Type in another terminal: sudo kill -INT {self._tree.head}"
             )
         elif number == signal.SIGINT:
             self._line.say("Stopping; nsys writes the report. A second Ctrl-C discards it.")
@@ -234,10 +234,10 @@ class Stopping:
     def _pass_on(self, number: int) -> bool:
         if number == signal.SIGINT and not self._has_own_group and _reached_by_terminal():
             return True
-        return self._family.ask_to_stop(number)
+        return self._tree.ask_to_stop(number)
 
     def _give_up(self, kill_at: float, *, nsys_lives: bool) -> None:
-        self._family.gather()
+        self._tree.gather()
         self._kill_at = kill_at
         self._line.say(
             "Giving up; processes that do not end in a moment are killed."
@@ -247,11 +247,11 @@ class Stopping:
 
     def end_program(self) -> None:
         """End the program, whose report is written, and all that it started: nsys, which waits for it, ends as well."""
-        self._family.gather()
-        self._family.end_programs()
+        self._tree.gather()
+        self._tree.end_programs()
 
     def advance(self, *, is_waiting: bool) -> bool:
-        """Kills what has outlived its time, and names the program that nsys waits for.
+        """Kill what has outlived its time, and name the program that nsys waits for.
 
         Args:
             is_waiting: Whether nsys has not begun to write the report.
@@ -262,26 +262,26 @@ class Stopping:
         now = time.monotonic()
         if self._kill_at is not None:
             if now >= self._kill_at:
-                self._family.kill()
-            return not self._family.living() or now > self._kill_at + _DEATH_S
+                self._tree.kill()
+            return not self._tree.living() or now > self._kill_at + _DEATH_S
         if is_waiting and self._asked_at is not None and now > self._asked_at + _PATIENCE_S:
-            programs = self._family.living_programs()
+            programs = self._tree.living_programs()
             if programs and not self._has_named_program:
                 self._has_named_program = True
-                command = self._family.kill_command(programs)
+                command = self._tree.kill_command(programs)
                 self._line.say(
                     f"The program has not ended, and nsys waits for it. To kill it, and keep the report: {command}"
                 )
         return True
 
     def conclude(self, *, has_report: bool) -> None:
-        """Says what is left after the end.
+        """Say what is left after the end.
 
         Raises:
             StoppedError: The recording was given up, and there is no report.
         """
-        left = self._family.living()
-        rest = f"Some processes that it started have not ended. To kill them: {self._family.kill_command(left)}"
+        left = self._tree.living()
+        rest = f"Some processes that it started have not ended. To kill them: {self._tree.kill_command(left)}"
         if self.is_given_up and not has_report:
             raise StoppedError("The recording was discarded; there is no report.", hint=rest if left else "")
         if self.is_asked and left:
@@ -289,7 +289,7 @@ class Stopping:
 
 
 def _reached_by_terminal() -> bool:
-    """Whether a terminal's Ctrl-C reaches our process group without our help."""
+    """Tell whether a terminal's Ctrl-C reaches our process group without our help."""
     try:
         terminal = os.open(Path("/dev/tty"), os.O_RDONLY | os.O_NOCTTY)
     except OSError:

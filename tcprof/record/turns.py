@@ -19,7 +19,7 @@ from tcprof.record.run_shown import Watch, run_shown
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Lets one tcprof of this user at a time ask nsys, try metric sets and begin to record."""
+    """Let one tcprof of this user at a time ask nsys, try metric sets and begin to record."""
     path = Path(tempfile.gettempdir()) / f"tcprof-{platform.node()}-{os.getuid()}.lock"  # other hosts may see it, too
     with ExitStack() as stack:
         with suppress(OSError):  # without a lock nsys itself says whether a GPU is held
@@ -31,7 +31,7 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def run_in_turn(argv: Sequence[str], watch: Watch | None = None) -> Completed:
-    """Runs nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
+    """Run nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
     if not any(arg.startswith("--gpu-metrics-device") for arg in argv):
         return run_shown(argv, watch=watch)
     with ExitStack() as turn:

@@ -1,7 +1,7 @@
 """Processes that are related as those of nsys are, for tests of how they end.
 
 nsys > nsys-launcher > program (in a session of its own) > its children, one of which has lost its parent; and an
-agent that has left the family. Only nsys hears SIGINT and SIGTERM: it ends at the second one, and in mode "quick" at
+agent that has left the tree. Only nsys hears SIGINT and SIGTERM: it ends at the second one, and in mode "quick" at
 the first, with a report. Each process writes its number into a file of the folder, and nsys the signals that it heard.
 """
 

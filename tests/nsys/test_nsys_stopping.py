@@ -16,7 +16,7 @@ from tcprof.errors import StoppedError
 from tcprof.nsys.run import Completed
 from tcprof.record import run_shown as process
 from tcprof.record import stopping
-from tcprof.record.family import Family
+from tcprof.record.process_tree import ProcessTree
 from tcprof.record.run_shown import run_shown
 from tcprof.record.stopping import StatusLine, Stopping, caught_signals
 
@@ -137,7 +137,7 @@ def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: sign
 def test_two_signals_within_a_moment_are_one_request(capfd, monkeypatch):
     with subprocess.Popen(["sleep", "20"]) as child:
         line = StatusLine(sys.stderr)
-        found = Stopping(Family(child.pid, ["sleep"]), line, has_own_group=True)
+        found = Stopping(ProcessTree(child.pid, ["sleep"]), line, has_own_group=True)
         monkeypatch.setattr(stopping, "_SAME_S", 300.0)  # however busy the machine is
         found.attend(signal.SIGINT, nsys_lives=True)
         found.attend(signal.SIGINT, nsys_lives=True)
@@ -180,7 +180,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_later_process_of_the_same_number_is_a_stranger(sleeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    found = Family(sleeper.pid, ["sleep"])
+    found = ProcessTree(sleeper.pid, ["sleep"])
     found.gather()
     assert found.living() == [sleeper.pid]
     # the kernel's files of a machine on which that number was given out again, a tick later
