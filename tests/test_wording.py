@@ -66,12 +66,10 @@ MODULES = sorted((ROOT / "tcprof").rglob("*.py"))
 # Participles, and words for anything, name nothing: rows, steps, gpu_rows, path_key, saving are names.
 EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "each", "own", "mine", "others", "of_gpu"}
 NOT_YET_CLEAN = {
-    "annotate",
     "findings",
 }
 NOT_YET_UNIQUE = {
     "Table",
-    "_Thread",
 }
 
 
@@ -92,7 +90,7 @@ BEGIN_WITH_A_VERB = {
         "saved",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
-    *("nsys", "record", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
+    *("annotate", "nsys", "record", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
 }

@@ -56,7 +56,7 @@ def start(level: str | None = None) -> None:
 
 
 def is_on() -> bool:
-    """Whether the steps of this process have ranges."""
+    """Tell whether the steps of this process have ranges."""
     return bool(_installed) and _GUARD.is_on
 
 
@@ -104,8 +104,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if name != TORCH:
             return None
-        specs = (each.find_spec(name, path, target) for each in sys.meta_path if each is not self)
-        spec = next((each for each in specs if each is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((finder for finder in specs if finder is not None), None)
         if spec is not None and spec.loader is not None:
             with contextlib.suppress(AttributeError):  # a loader of the program's own that takes no attributes
                 self._follow(spec.loader)
@@ -113,10 +113,10 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def _follow(self, loader: Any) -> None:
         """Have a loader, which stays what it is, call the function when it has run PyTorch."""
-        own = loader.exec_module
+        original = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            own(module)
+            original(module)
             if module.__name__ == TORCH:
                 loader.__dict__.pop("exec_module", None)
                 with contextlib.suppress(ValueError):  # the program has taken it away

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _set_path(first: str, *, always: bool = False) -> None:
-    """Have a script's folder where Python puts it, in the place of the folder that ``python -m`` has put there."""
+    """Put a script's folder where Python does, in place of the folder that ``python -m`` has put there."""
     is_safe = bool(getattr(sys.flags, "safe_path", False) or sys.flags.isolated)  # then it has put none
     if not is_safe:
         sys.path[0] = first
@@ -52,7 +52,7 @@ def _set_path(first: str, *, always: bool = False) -> None:
 
 
 def _be_main() -> ModuleType:
-    """A module of the program's own, which stays the main one for what the program does when it ends."""
+    """Make a module of the program's own, which stays the main one for what the program does when it ends."""
     module = sys.modules["__main__"] = ModuleType("__main__")
     module.__builtins__ = builtins  # type: ignore[attr-defined]
     if sys.version_info < (3, 14):  # Python gives its main module one

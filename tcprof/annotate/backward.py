@@ -25,8 +25,8 @@ _MOST_CALLS = 1 << 17  # of modules that are remembered; the older half is forgo
 _UNNUMBERED = (1 << 64) - 1  # of nodes that add a gradient to a parameter's: they run right after what computed it
 
 
-class _Thread(threading.local):
-    """What a thread has made, and where its backward pass is."""
+class _BackwardState(threading.local):
+    """A thread's calls of modules that made nodes, and where its backward pass is."""
 
     def __init__(self) -> None:
         # The numbers that the next node had where a module began to make some, ascending, and that module's name.
@@ -49,19 +49,19 @@ class Backward:
 
     def forget(self) -> None:
         """Start anew."""
-        self._thread = _Thread()
+        self._thread = _BackwardState()
         self._owner = 0  # the thread whose calls are followed
         self._markers: dict[str, Callable[[object], None]] = {}
         self.is_on = self._mark is not None and self.next_number is not None
 
     def follow(self) -> None:
-        """The program calls a module on this thread: it is followed, unless another thread was."""
+        """Follow the modules that this thread calls, unless another thread's were."""
         if self._owner != get_ident():
             self.is_on = self.is_on and not self._owner  # each thread numbers its nodes for itself
             self._owner = get_ident()
 
     def note(self, name: str) -> None:
-        """A module's call begins, or goes on after one in it: what is made from now on is its own."""
+        """Note that a module's call begins, or goes on after one in it: nodes made from now on are its own."""
         if self.is_on:
             made = self._thread.made
             made.append((self.next_number(), name))
@@ -71,7 +71,7 @@ class Backward:
     def begin(
         self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False, inputs: Iterable[Any] = ()
     ) -> None:
-        """The backward pass of some outputs begins, perhaps within another one: of a checkpoint.
+        """Follow the backward pass of some outputs that begins, perhaps within another one: of a checkpoint.
 
         One to some ``inputs`` alone is not followed: it may leave out the first node of a module.
         """
@@ -101,7 +101,7 @@ class Backward:
         return handles
 
     def end(self, *, goes_on: bool) -> None:
-        """It has ended; an outer one may go on, on this thread."""
+        """End the backward pass; an outer one may go on, on this thread."""
         around = self._thread.around
         place, handles = around.pop()
         for handle in handles:
@@ -110,12 +110,12 @@ class Backward:
             self._marker(place)(None)
 
     def _marker(self, name: str) -> Callable[[object], None]:
-        """Called before a node runs, with its gradients."""
+        """Make the function that is called before a node runs, with its gradients."""
         if name not in self._markers:
-            mark, own = self._mark, self._thread
+            mark, thread = self._mark, self._thread
 
             def begin(_: object) -> None:
-                own.place = name
+                thread.place = name
                 if mark is not None and self.is_on:
                     try:
                         mark(name)
@@ -129,20 +129,20 @@ class Backward:
 
 
 def _is_compiled() -> bool:
-    """Whether PyTorch compiles the backward pass as it runs: it would have to compile our hooks, too."""
+    """Tell whether PyTorch compiles the backward pass as it runs: it would have to compile our hooks, too."""
     return bool(getattr(sys.modules.get("torch._dynamo.compiled_autograd"), "compiled_autograd_enabled", False))
 
 
 def _find_nodes(outputs: Iterable[Any]) -> dict[int, Any]:
-    """The nodes of the graph that outputs are of, by their numbers. This takes most of what a backward pass costs."""
-    waiting: list[Any] = [getattr(each, "grad_fn", None) or getattr(each, "node", None) for each in outputs]
-    waiting = [each for each in waiting if each is not None]
+    """Find the nodes of the outputs' graph, by their numbers. This takes most of what a backward pass costs."""
+    waiting: list[Any] = [getattr(output, "grad_fn", None) or getattr(output, "node", None) for output in outputs]
+    waiting = [node for node in waiting if node is not None]
     seen, numbered = {None, *waiting}, {}
     for node in waiting:  # which grows meanwhile
         numbered[node._sequence_nr()] = node
-        for each, _ in node.next_functions:
-            if each not in seen:
-                seen.add(each)
-                waiting.append(each)
+        for following, _ in node.next_functions:
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
     numbered.pop(_UNNUMBERED, None)
     return numbered

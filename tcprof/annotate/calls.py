@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Callback = Callable[[Module], None]
 
-METHOD, OWN = "__call__", "_wrapped_call_impl"  # two names of one function
+METHOD, ALIAS = "__call__", "_wrapped_call_impl"  # two names of one function
 COMPILE_WARNING = r"Using `torch.compile\(module\)` when there are global hooks"  # it would call ours twice: see Names
 
 
@@ -48,45 +48,45 @@ class Calls:
         """
         if not self._detach:
             module = modules.Module
-            own = vars(module).get(OWN)
-            chosen = [each for each in classes if getattr(each, METHOD, None) is own]
-            if own is not None and vars(module).get(METHOD) is own:
-                for each in chosen if chosen and len(chosen) == len(list(classes)) else [module]:
-                    self._detach += self._wrap(each, own)
+            original = vars(module).get(ALIAS)
+            chosen = [cls for cls in classes if getattr(cls, METHOD, None) is original]
+            if original is not None and vars(module).get(METHOD) is original:
+                for cls in chosen if chosen and len(chosen) == len(list(classes)) else [module]:
+                    self._detach += self._wrap(cls, original)
             self._detach += [] if self._detach else self._hook(modules)
 
     def detach(self) -> None:
-        """Follow them no more."""
+        """Stop following calls."""
         while self._detach:
             self._detach.pop()()
 
-    def _wrap(self, module: type, own: FunctionType) -> list[Callable[[], None]]:
-        """Put another in the method's place, and return what takes it away; nothing where that cannot be done."""
+    def _wrap(self, module: type, original: FunctionType) -> list[Callable[[], None]]:
+        """Put another function in the method's place; return what restores it, nothing where that cannot be done."""
         is_wanted = [True]  # someone else may wrap the method, and so keep it when the annotation ends
         both = self._both(is_wanted)
         try:
-            followed = surround(own, self._is_compiling, *both)
+            followed = surround(original, self._is_compiling, *both)
             leave_to_python(followed)
-            for each in both:
-                leave_to_python(each, with_calls=True)
+            for callback in both:
+                leave_to_python(callback, with_calls=True)
         except Exception:  # of a PyTorch that has no such thing, or no source
             return []
-        is_inherited = OWN not in vars(module)
-        for name in (METHOD, OWN):  # it is pickled by the latter
+        is_inherited = ALIAS not in vars(module)
+        for name in (METHOD, ALIAS):  # it is pickled by the latter
             setattr(module, name, followed)
 
         def detach() -> None:
             is_wanted.clear()
-            for name in (METHOD, OWN):
+            for name in (METHOD, ALIAS):
                 if vars(module).get(name) is followed and is_inherited:
                     delattr(module, name)
                 elif vars(module).get(name) is followed:
-                    setattr(module, name, own)
+                    setattr(module, name, original)
 
         return [detach]
 
     def _both(self, is_wanted: list[bool]) -> tuple[Callable[[Module], bool], Callback]:
-        """What precedes a call, and returns whether it is followed; and what follows it."""
+        """Make what precedes a call, and returns whether it is followed; and what follows it."""
         guard = self._guard
         begin, end = uncompiled(self._enter), uncompiled(self._leave)
 
@@ -122,12 +122,12 @@ class Calls:
 
     def _hook(self, modules: Any) -> list[Callable[[], None]]:
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
-        enter, leave = (hook(uncompiled(each), self._is_compiling, self._guard) for each in (self._enter, self._leave))
+        enter, leave = (hook(uncompiled(ours), self._is_compiling, self._guard) for ours in (self._enter, self._leave))
         handles = (
             modules.register_module_forward_pre_hook(enter),
             modules.register_module_forward_hook(leave, always_call=True),
         )
-        return [each.remove for each in handles]
+        return [handle.remove for handle in handles]
 
 
 def leave_to_python(function: Callable[..., Any], *, with_calls: bool = False) -> None:
@@ -148,7 +148,7 @@ def leave_to_python(function: Callable[..., Any], *, with_calls: bool = False) -
 
 
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose calls torch.compile leaves alone in PyTorch before 2.7, which cannot be told so by the code."""
+    """Make a function whose calls torch.compile leaves alone in PyTorch before 2.7, too, whose code cannot say so."""
     with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
         from torch._C._dynamo import eval_frame
 
@@ -169,7 +169,7 @@ def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def hook(function: Callable[..., None], is_compiling: Callable[[], bool], guard: Guard) -> Callable[..., None]:
-    """A hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
+    """Make a hook of PyTorch's, whose first argument alone matters; nothing where torch.compile traces it."""
 
     def hooked(subject: Any, *_rest: Any) -> None:
         if is_compiling() or not guard.is_on:

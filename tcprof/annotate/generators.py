@@ -35,32 +35,32 @@ class Generators:
 
     def __init__(self, begin: Callable[[object], object], end: Callable[[object], object], is_compiling: Any) -> None:
         self._begin, self._end, self._is_compiling = _Marker(begin), _Marker(end), is_compiling
-        self._known: weakref.WeakSet[type] = weakref.WeakSet()
+        self._classes: weakref.WeakSet[type] = weakref.WeakSet()
         self._wrapped: list[tuple[type, str, FunctionType, FunctionType]] = []
 
     def add_all(self, base: type) -> None:
         """Wrap the methods of all classes that derive from one."""
-        waiting, found = [base], {}
+        waiting, classes = [base], {}
         while waiting:
-            each = waiting.pop()
-            if id(each) not in found:
-                found[id(each)] = each
-                self.add(each)
-                waiting += type.__subclasses__(each)
+            cls = waiting.pop()
+            if id(cls) not in classes:
+                classes[id(cls)] = cls
+                self.add(cls)
+                waiting += type.__subclasses__(cls)
 
     def add(self, model: type) -> None:
         """Wrap the methods of a class, where it or one that it derives from has them."""
         with contextlib.suppress(Exception):  # a class may hide, be no key, or not let itself be changed
-            if model in self._known:
+            if model in self._classes:
                 return
-            self._known.add(model)
+            self._classes.add(model)
             for name in METHODS:
-                owner = next((each for each in type.mro(model) if name in vars(each)), None)
+                owner = next((base for base in type.mro(model) if name in vars(base)), None)
                 if owner is not None:
                     self._wrap(owner, name, vars(owner)[name])
 
     def _wrap(self, owner: type, name: str, method: object) -> None:
-        if not isinstance(method, FunctionType) or any(method is each for _, _, _, each in self._wrapped):
+        if not isinstance(method, FunctionType) or any(method is ours for _, _, _, ours in self._wrapped):
             return
         if hasattr(method, "_torchscript_modifier") or _runs_later(method):
             return
@@ -75,7 +75,7 @@ class Generators:
                 if vars(owner).get(name) is wrapper:  # else the program has replaced it
                     setattr(owner, name, method)
         self._wrapped.clear()
-        self._known.clear()
+        self._classes.clear()
 
 
 class _Marker:
@@ -93,7 +93,7 @@ class _Marker:
 
 
 def _runs_later(method: FunctionType) -> bool:
-    """Whether calling it runs nothing of it yet: what it makes runs when it is asked for results."""
+    """Tell whether calling it runs nothing of it yet: what it makes runs when it is asked for results."""
     inner = inspect.unwrap(method)
     return any(
         check(inner) for check in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
@@ -114,38 +114,38 @@ class Generations:
 
     @property
     def name(self) -> str:
-        """The name of the innermost model that has one; empty for none."""
+        """Return the name of the innermost model that has one; empty for none."""
         return next((name for _, name in reversed(self._running) if name), "")
 
     def holds(self, module: Module) -> bool:
-        """Whether it is one of these models."""
-        return any(module is each for each, _ in self._running)
+        """Tell whether it is one of these models."""
+        return any(module is model for model, _ in self._running)
 
     def is_innermost(self, module: Module) -> bool:
-        """Whether it is the last of these models; it is not where it began before the annotation was on."""
+        """Tell whether it is the last of these models; it is not where it began before the annotation was on."""
         return bool(self._running) and self._running[-1][0] is module
 
     def enter(self, module: Module, name: str) -> None:
-        """A model's method begins; it has no name where it runs within a call of a module, or within itself."""
+        """Note that a model's method begins; it has no name within a call of a module, or within itself."""
         if name:
             self.end_between()
         self._running.append((module, name))
 
     def leave(self) -> bool:
-        """The method of the innermost model ends; returns whether that had a name."""
+        """Note that the method of the innermost model ends; return whether that had a name."""
         _, name = self._running.pop()
         if name:
             self.end_between()
         return bool(name)
 
     def begin_between(self) -> None:
-        """What runs now is work of the innermost model itself, if there is one."""
+        """Open a range for work of the innermost model itself, if there is one."""
         if self.name and not self._is_between:
             self._ranges.push(self.name)
             self._is_between = True
 
     def end_between(self) -> None:
-        """A model is called, or its method ends."""
+        """Close that range: a model is called, or its method ends."""
         if self._is_between:
             self._is_between = False
             self._ranges.pop()

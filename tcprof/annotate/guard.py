@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 def _raise_the_programs(error: Exception) -> None:
-    """Raise an error on that a signal's handler has raised, which is the program's: it may come anywhere."""
+    """Raise an error that a signal's handler has raised: it is the program's, and may come anywhere."""
     import signal
 
-    handlers = [signal.getsignal(each) for each in signal.valid_signals()]
-    codes = {code for each in handlers for code in [_code(each)] if code is not None}
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {code for handler in handlers for code in [_code(handler)] if code is not None}
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in codes:
@@ -27,26 +27,26 @@ def _raise_the_programs(error: Exception) -> None:
 
 
 def _code(handler: Any) -> Any:
-    """The code of a signal's handler; None for those that have none, such as SIG_DFL."""
+    """Return the code of a signal's handler; None for those that have none, such as SIG_DFL."""
     while isinstance(handler, functools.partial):
         handler = handler.func
-    own = handler if hasattr(handler, "__code__") or hasattr(handler, "__func__") else type(handler).__call__
-    return getattr(getattr(own, "__func__", own), "__code__", None)
+    function = handler if hasattr(handler, "__code__") or hasattr(handler, "__func__") else type(handler).__call__
+    return getattr(getattr(function, "__func__", function), "__code__", None)
 
 
 class Guard:
-    """Holds whether an annotation is on, and what was told; ``what`` is switched off by an error."""
+    """Holds whether an annotation is on, and its messages; ``what`` is switched off by an error."""
 
     def __init__(self, what: str = "annotation") -> None:
         self.is_on = True
         self._what = what
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def tell(self, what: str) -> None:
         """Say on the error stream, once, what is not annotated."""
-        if what in self.told:
+        if what in self.messages:
             return
-        self.told.append(what)
+        self.messages.append(what)
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
             sys.stderr.write(f"tcprof: {what}\n")
             sys.stderr.flush()
@@ -66,7 +66,7 @@ class Guard:
         self.tell(f"the {self._what} was switched off by an error of its own: {type(error).__name__}: {error}")
 
     def protect(self, function: Callable[..., Result]) -> Callable[..., Result | None]:
-        """A function that raises nothing of its own: its first error switches the annotation off."""
+        """Make a function that raises nothing of its own: its first error switches the annotation off."""
 
         @functools.wraps(function)
         def protected(*args: Any, **kwargs: Any) -> Result | None:

@@ -14,7 +14,7 @@ from tcprof.annotate.backward import Backward
 from tcprof.annotate.calls import Calls, hook, leave_to_python, uncompiled
 from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.inlining import surround
-from tcprof.annotate.names import Names, is_replica, own
+from tcprof.annotate.names import Names, attribute_of, is_replica
 from tcprof.annotate.ops import OFF
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 from tcprof.annotate.window import OVER, RECORDED, TIMED, do_nothing
@@ -35,8 +35,8 @@ CHECKPOINTS = "torch.utils.checkpoint"
 SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
 
-class _Thread(threading.local):
-    """What is open on a thread.
+class _CallState(threading.local):
+    """The calls, steps and phases that are open on a thread.
 
     Attributes:
         calls: The modules that are being called, innermost last; whether each has a range. The first is None where
@@ -63,7 +63,7 @@ class Hooks:
         self._has_calls = True  # whether calls of modules are followed; else steps end with their optimizers
         self._undo: list[Callable[[], object]] = []  # what takes away what is attached
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-        begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
+        begin, end = (guard.protect(function) for function in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
         self._calls = Calls(self._is_compiling, (self._enter, self._leave), guard)
         self._backward = Backward(window.mark)
@@ -79,7 +79,7 @@ class Hooks:
         # The classes of what the program calls itself.
         self._models: dict[int, type] = {}  # by id: some cannot be hashed
         self._last_model_trains = True
-        self._thread = _Thread(self._window, self._optimizers, self._follow_window)
+        self._thread = _CallState(self._window, self._optimizers, self._follow_window)
 
     def want(self, level: str) -> None:
         """Have ranges for ops, too, or not, from now on."""
@@ -92,7 +92,7 @@ class Hooks:
             self._generators.add_all(self._torch.nn.Module)
 
     def _follow_window(self, trained: bool) -> None:
-        """A step has ended: go on as the phase wants it, and leave the program once it is over.
+        """Go on after a step as the phase wants it, and leave the program once it is over.
 
         Steps that are timed have as few hooks as may be: none for calls in training, else those of the models alone.
         """
@@ -125,14 +125,14 @@ class Hooks:
         self._forget()
 
     def install(self) -> None:
-        """Attach everything; what this PyTorch lacks is told and left out."""
+        """Attach everything; what this PyTorch lacks is reported and left out."""
         if self._is_compiling is None:
             self._guard.tell("nothing is annotated: that needs PyTorch 2.3 or newer")
             return
         optimizers = sys.modules[OPTIMIZERS]
         note, begin, end = (
-            hook(each, self._is_compiling, self._guard)
-            for each in (self._note_module, self._begin_optimizer, self._end_optimizer)
+            hook(function, self._is_compiling, self._guard)
+            for function in (self._note_module, self._begin_optimizer, self._end_optimizer)
         )
         self._undo = [
             self._torch.nn.modules.module.register_module_module_registration_hook(note).remove,
@@ -181,7 +181,7 @@ class Hooks:
         self._undo.append(undo)
 
     def _wrap_within(self, function: Any, before: Callable[..., None], after: Callable[..., None]) -> None:
-        """The same of what a decorated function calls: it stays the object that the program may hold and pickle."""
+        """Wrap what a decorated function calls: it stays the object that the program may hold and pickle."""
         for cell in getattr(function, "__closure__", None) or ():
             if cell.cell_contents is function.__wrapped__:
                 cell.cell_contents = self._surround(function.__wrapped__, before, after)
@@ -190,7 +190,7 @@ class Hooks:
     def _surround(
         self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
     ) -> Callable[..., Any]:
-        begin, end = (self._guard.protect(uncompiled(each)) if each else do_nothing for each in (before, after))
+        begin, end = (self._guard.protect(uncompiled(ours)) if ours else do_nothing for ours in (before, after))
 
         def enter(*args: Any, **kwargs: Any) -> bool:
             begin(*args, **kwargs)
@@ -203,8 +203,8 @@ class Hooks:
             return wrapped  # type: ignore[no-any-return]
         with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
             leave_to_python(alike)
-            for each in (enter, end):
-                leave_to_python(each, with_calls=True)
+            for ours in (enter, end):
+                leave_to_python(ours, with_calls=True)
         return alike
 
     def _enter(self, module: Module) -> None:
@@ -221,16 +221,16 @@ class Hooks:
         calls.append((module, name, is_new))
 
     def _enter_outermost(self, module: Module) -> str:
-        """A module is called that is in no other's call; returns its name."""
+        """Note the call of a module that is in no other's call; return its name."""
         if not self._is_in_backward():
             self._backward.follow()  # else autograd's thread computes again for a checkpoint
             return self._begin_call(module)
         self._thread.recomputes = True
         self._push(RECOMPUTE)
-        return self._names.known(module) or self._names.root(module)
+        return self._names.find(module) or self._names.root(module)
 
     def _is_in_backward(self) -> bool:
-        """Whether autograd runs this: for activation checkpointing, which calls modules and the backward pass in it."""
+        """Tell whether autograd runs this: a checkpoint, which calls modules and the backward pass in it."""
         return bool(self._torch._C._current_graph_task_id() != -1)
 
     def _begin_call(self, module: Module) -> str:
@@ -253,7 +253,7 @@ class Hooks:
         return name in self._trained and not _is_training(module)
 
     def _begin_generation(self, module: Module) -> None:
-        """A model is asked to call itself again and again; what it does meanwhile is its own work."""
+        """Note that a model is to call itself again and again; what it does meanwhile is its own work."""
         thread = self._thread
         is_within = bool(thread.calls) or self._is_in_backward() or thread.generations.holds(module)
         name = "" if is_within else self._names.called(module)
@@ -274,7 +274,7 @@ class Hooks:
 
     def _leave(self, module: Module) -> None:
         calls = self._thread.calls
-        if not calls or (calls[-1][0] is not module and not any(module is each for each, _, _ in calls)):
+        if not calls or (calls[-1][0] is not module and not any(module is called for called, _, _ in calls)):
             return  # entered before the annotation was on, or in the backward pass
         left = None
         while left is not module:  # usually the last; those above it lost their hooks on the way
@@ -287,7 +287,7 @@ class Hooks:
             self._thread.generations.begin_between()
 
     def _follow_checkpoint(self, attribute: str) -> Callable[..., None]:
-        """Return what gives the function that a checkpoint will call again a range around that whole call."""
+        """Make what gives the function that a checkpoint will call again a range around that whole call."""
 
         def follow(checkpoint: Any, *_: Any, **__: Any) -> None:
             calls, run = self._thread.calls, getattr(checkpoint, attribute)
@@ -307,7 +307,7 @@ class Hooks:
         return follow
 
     def _begin_again(self, name: str) -> bool:
-        """Open the ranges of a checkpointed function that was called in a module of that name; whether it does."""
+        """Open the ranges of a checkpointed function called in a module of that name; return whether it does."""
         thread = self._thread
         if thread.calls or thread.recomputes or not self._is_in_backward():
             return False
@@ -324,7 +324,7 @@ class Hooks:
         self._backward.note("")
 
     def _end_recomputation(self) -> bool:
-        """The outermost call has returned: end the recomputation that it was, if it was one."""
+        """End the recomputation that the outermost call was, if it was one; return whether it was."""
         did_recompute, self._thread.recomputes = self._thread.recomputes, False
         if did_recompute:
             self._pop()
@@ -342,7 +342,7 @@ class Hooks:
         return self._thread.steps
 
     def _note_module(self, module: Module) -> None:
-        """A module gets another one to hold: it may be a model."""
+        """Note that a module holds another one: it may be a model."""
         self._generators.add(type(module))
 
     def _note_optimizer(self, optimizer: Any = None, *_: Any, **__: Any) -> None:
@@ -401,4 +401,4 @@ class Hooks:
 
 
 def _is_training(module: Module) -> bool:
-    return own(module, "training") is not False
+    return attribute_of(module, "training") is not False

@@ -47,7 +47,7 @@ def surround(
     *,
     first_only: bool = True,
 ) -> FunctionType:
-    """Make the same function, that calls ``enter`` first, and if that returns true ``leave`` at last, however it ends.
+    """Make the same function, but that it calls ``enter`` first, and if that returns true ``leave`` at the very end.
 
     Args:
         is_compiling: PyTorch's function that tells whether torch.compile traces the caller, which sees nothing of ours.
@@ -57,11 +57,11 @@ def surround(
         ValueError: It has no source that it was compiled from.
     """
     code = function.__code__
-    own = _parse(function)
-    if _list_work(_compile(own, function)) != _list_work(code) or _SHOWING & {*code.co_names}:
+    tree = _parse(function)
+    if _list_work(_compile(tree, function)) != _list_work(code) or _SHOWING & {*code.co_names}:
         raise ValueError(f"{code.co_name} has no source that can be used")
-    _put_in(own, first_only=first_only)
-    made = _compile(own, function, _OURS)
+    _put_in(tree, first_only=first_only)
+    made = _compile(tree, function, _OURS)
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))  # noqa: B905 - Python 3.8 has no strict
     cells.update({_IS_COMPILING: CellType(is_compiling), _ENTER: CellType(enter), _LEAVE: CellType(leave)})
     closure = tuple(cells[name] for name in made.co_freevars)
@@ -74,41 +74,41 @@ def surround(
 
 
 def _parse(function: FunctionType) -> ast.FunctionDef:
-    """The definition of a function, in which each node has its place in the file."""
+    """Parse the definition of a function, in which each node has its place in the file."""
     first = function.__code__.co_firstlineno
     lines = inspect.getblock(linecache.getlines(function.__code__.co_filename, function.__globals__)[first - 1 :])
     is_indented = bool(lines) and lines[0][:1].isspace()
     try:
-        (own,) = ast.parse("".join(["if 1:\n", *lines] if is_indented else lines)).body
+        (tree,) = ast.parse("".join(["if 1:\n", *lines] if is_indented else lines)).body
     except SyntaxError as error:
         raise ValueError(error) from error
-    own = own.body[0] if isinstance(own, ast.If) else own
-    if not isinstance(own, ast.FunctionDef):
+    tree = tree.body[0] if isinstance(tree, ast.If) else tree
+    if not isinstance(tree, ast.FunctionDef):
         raise ValueError(f"{function.__code__.co_name} is defined by no statement")
-    ast.increment_lineno(own, first - 1 - is_indented)
-    return own
+    ast.increment_lineno(tree, first - 1 - is_indented)
+    return tree
 
 
-def _put_in(own: ast.FunctionDef, *, first_only: bool) -> None:
+def _put_in(tree: ast.FunctionDef, *, first_only: bool) -> None:
     """Put the calls into the body of a definition."""
     plain = ast.parse(_BODY).body
     outside, within = cast("tuple[ast.If, ast.Try]", plain)
-    bound = {node.id for node in ast.walk(own) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     for call in (node for statement in plain for node in ast.walk(statement) if isinstance(node, ast.Call)):
         name = cast("ast.Name", call.func).id
         if name != _IS_COMPILING:
-            _pass_on(own.args, call, first_only=first_only, bound=bound if first_only or name == _LEAVE else set())
+            _pass_on(tree.args, call, first_only=first_only, bound=bound if first_only or name == _LEAVE else set())
     for statement in plain:
         for node in ast.walk(statement):
-            ast.copy_location(node, own.body[0])
-    outside.body[:1], within.body, own.body = copy.deepcopy(own.body), own.body, plain
+            ast.copy_location(node, tree.body[0])
+    outside.body[:1], within.body, tree.body = copy.deepcopy(tree.body), tree.body, plain
 
 
 def _pass_on(args: ast.arguments, call: ast.Call, *, first_only: bool, bound: set[str]) -> None:
     """Have a call pass the arguments on; None for what is bound anew, since that may be unbound then, too."""
     positional = [*args.posonlyargs, *args.args][: 1 if first_only else None]
-    call.args = [ast.Constant(None) if each.arg in bound else _load(each) for each in positional]
-    if first_only and (bound & {each.arg for each in positional} or not (positional or args.vararg)):
+    call.args = [ast.Constant(None) if arg.arg in bound else _load(arg) for arg in positional]
+    if first_only and (bound & {arg.arg for arg in positional} or not (positional or args.vararg)):
         raise ValueError("its first argument is lost")
     if args.vararg and not (first_only and positional) and args.vararg.arg not in bound:
         rest: ast.expr = _load(args.vararg)
@@ -116,7 +116,7 @@ def _pass_on(args: ast.arguments, call: ast.Call, *, first_only: bool, bound: se
             rest = ast.Subscript(rest, ast.parse("_[:1]", mode="eval").body.slice, ast.Load())  # type: ignore[attr-defined]
         call.args.append(ast.Starred(rest, ast.Load()))
     if not first_only:
-        call.keywords = [ast.keyword(each.arg, _load(each)) for each in args.kwonlyargs if each.arg not in bound]
+        call.keywords = [ast.keyword(arg.arg, _load(arg)) for arg in args.kwonlyargs if arg.arg not in bound]
         if args.kwarg and args.kwarg.arg not in bound:
             call.keywords.append(ast.keyword(None, _load(args.kwarg)))
 
@@ -125,15 +125,15 @@ def _load(argument: ast.arg) -> ast.Name:
     return ast.Name(argument.arg, ast.Load())
 
 
-def _compile(own: ast.FunctionDef, function: FunctionType, ours: Sequence[str] = ()) -> CodeType:
-    """The code of a definition, with the names from outside that the function has, and ours."""
+def _compile(tree: ast.FunctionDef, function: FunctionType, ours: Sequence[str] = ()) -> CodeType:
+    """Compile a definition, with the names from outside that the function has, and ours."""
     code = function.__code__
     qualname = getattr(code, "co_qualname", function.__qualname__)
     above = qualname.split(".")[:-1][-1:]
     owner = [] if above == ["<locals>"] else above  # by which names in it are mangled
     shell = f"def {_FACTORY}({', '.join([*code.co_freevars, *ours])}):\n  pass"
     (factory,) = ast.parse(shell).body
-    cast("ast.FunctionDef", factory).body = [copy.deepcopy(own)]
+    cast("ast.FunctionDef", factory).body = [copy.deepcopy(tree)]
     body: list[ast.stmt] = [factory]
     if owner:
         (around,) = ast.parse(f"class {owner[0]}:\n  pass").body
@@ -149,35 +149,35 @@ def _compile(own: ast.FunctionDef, function: FunctionType, ours: Sequence[str] =
 
 
 def _list_work(code: CodeType) -> list[Any]:
-    """What a code does, and on which lines, however it gets the methods that it calls.
+    """List what a code does, and on which lines, however it gets the methods that it calls.
 
     That depends on what the module imports, which a function's own source does not tell.
     """
     work: list[Any] = [line for _, line in dis.findlinestarts(code)]
-    for each in dis.get_instructions(code):
-        if each.opname not in _SKIPPED:
-            value = None if each.opcode in _JUMPS else each.argval
-            work.append((_ALIKE.get(each.opname, each.opname), type(value)))
+    for instruction in dis.get_instructions(code):
+        if instruction.opname not in _SKIPPED:
+            value = None if instruction.opcode in _JUMPS else instruction.argval
+            work.append((_ALIKE.get(instruction.opname, instruction.opname), type(value)))
             work.append(_list_work(value) if isinstance(value, CodeType) else value)
     return work
 
 
 def _find(code: CodeType, name: str, line: int) -> CodeType | None:
-    """The code of a function within another code."""
-    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    """Find the code of a function within another code."""
+    inner = [item for item in code.co_consts if isinstance(item, CodeType)]
     matches = (
-        each if (each.co_name, each.co_firstlineno) == (name, line) else _find(each, name, line) for each in inner
+        item if (item.co_name, item.co_firstlineno) == (name, line) else _find(item, name, line) for item in inner
     )
     return next(filter(None, matches), None)
 
 
-def _rename(code: CodeType, prefix: str, own: str) -> CodeType:
+def _rename(code: CodeType, prefix: str, qualifier: str) -> CodeType:
     """Give what is defined in a code its full name."""
 
     def named(value: Any) -> Any:
         if isinstance(value, CodeType):
-            return _rename(value, prefix, own)
-        return own + value[len(prefix) :] if isinstance(value, str) and value.startswith(prefix) else value
+            return _rename(value, prefix, qualifier)
+        return qualifier + value[len(prefix) :] if isinstance(value, str) and value.startswith(prefix) else value
 
     qualname = {"co_qualname": named(code.co_qualname)} if hasattr(code, "co_qualname") else {}
     return code.replace(co_consts=tuple(map(named, code.co_consts)), **qualname)

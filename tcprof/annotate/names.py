@@ -26,8 +26,8 @@ class Names:
         self._unnumbered: set[str] = set()
         self._is_model: dict[str, bool] = {}  # of what the program calls, whether it has parameters: a loss has none
 
-    def known(self, module: Module) -> str | None:
-        """The name of a module that was seen before; of a replica that of its original."""
+    def find(self, module: Module) -> str | None:
+        """Look up the name of a module that was seen before; of a replica that of its original."""
         name = self.by_id.get(id(module))
         return self._of_original(module) if name is None and is_replica(module) else name
 
@@ -38,20 +38,20 @@ class Names:
         return entry[1] if entry is not None and original is not None and _own_hooks(original) is hooks else None
 
     def called(self, module: Module) -> str:
-        """The name of a module that is called by the program itself; whether it is a model is known then."""
-        name = self.known(module) or self.root(module)
+        """Name a module that the program itself calls, and note whether it is a model."""
+        name = self.find(module) or self.root(module)
         if name not in self._is_model and not is_replica(module):
             self._is_model[name] = _has_parameters(module)
         return name
 
     def is_model(self, name: str) -> bool:
-        """Whether what is so called has parameters, and was called by the program itself."""
+        """Tell whether what is so called has parameters, and was called by the program itself."""
         return self._is_model.get(name, False)
 
     def within(self, module: Module, caller: str) -> str:
-        """The name of a module that is called inside another, in whose root it may not be registered."""
+        """Name a module that is called inside another, in whose root it may not be registered."""
         below = f"{caller}.{type(module).__name__}"
-        return self.known(module) or (self._keep(module, below) if caller else self.root(module))
+        return self.find(module) or (self._keep(module, below) if caller else self.root(module))
 
     def root(self, module: Module) -> str:
         """Name a module that is called by the program itself, and all modules in it that have no name yet.
@@ -61,17 +61,17 @@ class Names:
         listed = list_modules(module)
         modules = dict(listed)
         inner = module
-        while (found := _wrapped(inner)) is not None:
-            inner = found
-        name = self.known(inner) or self._free(type(inner).__name__, is_numbered=_has_parameters(inner))
+        while (held := _wrapped(inner)) is not None:
+            inner = held
+        name = self.find(inner) or self._free(type(inner).__name__, is_numbered=_has_parameters(inner))
         clean = {"": name}
-        for path, each in listed:
+        for path, part in listed:
             above, _, last = path.rpartition(".")
             if path:
                 base = clean.get(above, name)
                 clean[path] = base if _is_wrapped(path, modules) else f"{base}.{last}"
-            if self.known(each) is None:
-                self._keep(each, clean[path])
+            if self.find(part) is None:
+                self._keep(part, clean[path])
         return name
 
     def _keep(self, module: Module, name: str) -> str:
@@ -87,7 +87,7 @@ class Names:
         return name
 
     def _free(self, name: str, *, is_numbered: bool) -> str:
-        """A root's name, numbered from the second of its class on; a loss, which may be made anew each time, is not."""
+        """Choose a root's name, numbered from the second of its class on; a loss, which may be made anew, is not."""
         number = min(self._taken.get(name, 0) + 1, MOST)
         if number > 1 and not is_numbered and name in self._unnumbered:
             return name
@@ -97,39 +97,39 @@ class Names:
 
 
 def is_replica(module: Module) -> bool:
-    """Whether ``torch.nn.DataParallel`` made a module: a shallow copy for one call on one device."""
-    return bool(own(module, "_is_replica"))
+    """Tell whether ``torch.nn.DataParallel`` made a module: a shallow copy for one call on one device."""
+    return bool(attribute_of(module, "_is_replica"))
 
 
-def own(module: Module, name: str) -> Any:
-    """An attribute of a module's dictionary, as PyTorch sets it; nothing of the program's own runs for it."""
+def attribute_of(module: Module, name: str) -> Any:
+    """Read an attribute of a module's dictionary, as PyTorch sets it; nothing of the program's own runs for it."""
     return object.__getattribute__(module, "__dict__").get(name)
 
 
 def _own_hooks(module: Module) -> object:
-    """The dictionary of a module's own hooks, which a shallow copy of it has in common with it."""
-    return own(module, "_forward_hooks")
+    """Return the dictionary of a module's own hooks, which a shallow copy of it has in common with it."""
+    return attribute_of(module, "_forward_hooks")
 
 
 def list_modules(module: Module) -> list[tuple[str, Module]]:
-    """A module and all modules in it, by their paths and in the order of ``named_modules``.
+    """List a module and all modules in it, by their paths and in the order of ``named_modules``.
 
     That itself is not called: a program's own may do anything. Itself alone where what is in it cannot be known.
     """
-    found: dict[int, tuple[str, Module]] = {}
+    by_id: dict[int, tuple[str, Module]] = {}
     waiting = [("", module)]
     while waiting:
-        path, each = waiting.pop()
-        if id(each) not in found:
-            found[id(each)] = path, each
-            inner = [(f"{path}.{name}" if path else name, child) for name, child in children(each).items()]
+        path, holder = waiting.pop()
+        if id(holder) not in by_id:
+            by_id[id(holder)] = path, holder
+            inner = [(f"{path}.{name}" if path else name, child) for name, child in children(holder).items()]
             waiting += reversed(inner)
-    return list(found.values())
+    return list(by_id.values())
 
 
 def children(module: Module) -> dict[str, Module]:
-    """The modules that a module holds; none where they are not held as PyTorch does."""
-    held = own(module, "_modules")
+    """Return the modules that a module holds; none where they are not held as PyTorch does."""
+    held = attribute_of(module, "_modules")
     try:
         return {name: child for name, child in held.items() if isinstance(name, str) and _is_module(child)}
     except Exception:  # a program may put there what it likes
@@ -137,13 +137,13 @@ def children(module: Module) -> dict[str, Module]:
 
 
 def _is_module(child: object) -> bool:
-    return any(each.__module__ == "torch.nn.modules.module" for each in type.mro(type(child)))
+    return any(base.__module__ == "torch.nn.modules.module" for base in type.mro(type(child)))
 
 
 def _has_parameters(module: Module) -> bool:
-    """Whether a module is a model; one that cannot list what is in it counts as one."""
+    """Tell whether a module is a model; one that cannot list what is in it counts as one."""
     try:
-        held = (own(each, "_parameters") or {} for _, each in list_modules(module))
+        held = (attribute_of(part, "_parameters") or {} for _, part in list_modules(module))
         return any(parameter is not None for parameters in held for parameter in parameters.values())
     except Exception:  # what hides its attributes
         return True

@@ -20,7 +20,7 @@ OFF, AUTO, MODULES, OPS, SHAPES = "off", "auto", "modules", "ops", "shapes"
 LEVELS = (MODULES, OPS, SHAPES)  # each opens all that those before it do
 
 
-class _Thread(threading.local):
+class _ObserverState(threading.local):
     """Our observer in a thread, and whether it is being switched on there."""
 
     entered: _Entered | None = None
@@ -34,7 +34,7 @@ class _Entered:
         self.level, self._disable, self._thread = level, disable, threading.get_ident()
 
     def __del__(self) -> None:
-        """It is wanted no more, or the thread has ended; what a forked process forgets of other threads is not on."""
+        """Switch off: it is wanted no more, or its thread has ended; what a fork left of other threads is not on."""
         if self._thread == threading.get_ident():
             with contextlib.suppress(Exception):  # the interpreter may be ending, too
                 self._disable()
@@ -46,7 +46,7 @@ class Ops:
     def __init__(self, torch: Any, guard: Guard) -> None:
         self._torch, self._guard = torch, guard
         self._wanted: str | None = None
-        self._thread = _Thread()
+        self._thread = _ObserverState()
         self._arguments: dict[str, Any] = {}  # what emit_nvtx asked the observer for at a level
         self._enable: Any = None
         self._disable: Any = None
@@ -66,7 +66,7 @@ class Ops:
 
     @property
     def are_wanted(self) -> bool:
-        """Whether there are ranges for ops."""
+        """Tell whether there are ranges for ops."""
         return self._wanted is not None
 
     def _attach(self) -> None:
@@ -89,7 +89,7 @@ class Ops:
         profiler._enable_profiler, profiler._disable_profiler = enable, disable
 
     def _give_way(self, args: Any, kwargs: Any) -> None:
-        """An observer is about to be switched on in this thread: by us, or by the program."""
+        """Make way for the observer that the program switches on in this thread; keep the arguments of ours."""
         if self._thread.is_entering:
             self._arguments[str(self._wanted)] = args, kwargs
         else:

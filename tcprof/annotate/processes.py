@@ -47,8 +47,8 @@ class Process:
     def __init__(self, torch: Any) -> None:
         folder = os.environ.get(PROCESSES)
         self._path = Path(folder, str(os.getpid())) if folder else None
-        self._known = {name: os.environ[name] for name in VARIABLES if name in os.environ}
-        self._known[TORCH_VERSION] = str(getattr(torch, "__version__", ""))
+        self._facts = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+        self._facts[TORCH_VERSION] = str(getattr(torch, "__version__", ""))
         self._write("x")
 
     def note_groups(self) -> None:
@@ -56,8 +56,8 @@ class Process:
         if self._path is None or self._path.name != str(os.getpid()):
             return  # not recorded, or forked
         groups = describe_groups()
-        if groups and groups != self._known.get(GROUPS):
-            self._known[GROUPS] = groups
+        if groups and groups != self._facts.get(GROUPS):
+            self._facts[GROUPS] = groups
             self._write("w")
 
     def _write(self, mode: str) -> None:
@@ -65,35 +65,35 @@ class Process:
             return
         try:
             with self._path.open(mode, encoding="utf-8") as file:
-                json.dump(self._known, file)
+                json.dump(self._facts, file)
         except OSError:  # of an earlier process of that number, or the folder is gone
             self._path = None
 
 
 def describe_groups() -> str:
-    """The process groups that this process is in, such as "dp 0-6/2;tp 0-1"; empty where there are none.
+    """Describe the process groups that this process is in, such as "dp 0-6/2;tp 0-1"; empty where there are none.
 
     Those of a DeviceMesh have the names of its dimensions, others what the program calls them.
     """
     c10d = sys.modules.get(_DISTRIBUTED)
     if c10d is None or not c10d.is_initialized():
         return ""
-    world, rank, found = c10d._world, c10d.get_rank(), []
+    world, rank, texts = c10d._world, c10d.get_rank(), []
     for group, places in list(world.pg_group_ranks.items()):
         name = getattr(group, "group_desc", "") if rank in places else None
         if name is None or (name in _WHOLE and len(places) == c10d.get_world_size()):
             continue
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", name[5:] if name.startswith("mesh_") else name)[:40] or "undefined"
-        found.append(f"{name} {_as_ranges(sorted(places, key=places.__getitem__))}")
+        texts.append(f"{name} {_as_ranges(sorted(places, key=places.__getitem__))}")
     kept = ""
-    for each in sorted(set(found), key=lambda one: (len(one), one)):  # should some be too many, the large ones
-        longer = f"{kept};{each}" if kept else each
+    for text in sorted(set(texts), key=lambda one: (len(one), one)):  # should some be too many, the large ones
+        longer = f"{kept};{text}" if kept else text
         kept = longer if len(longer) <= _LONGEST else kept
     return kept
 
 
 def _as_ranges(ranks: list[int]) -> str:
-    """Ranks, in order, as first-last/stride."""
+    """Write ranks, in order, as first-last/stride."""
     texts, begin = [], 0
     while begin < len(ranks):
         end, stride = begin, ranks[begin + 1] - ranks[begin] if begin + 1 < len(ranks) else 0

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Dict, Tuple, Union
+from typing import TYPE_CHECKING, Any, Tuple, Union
 
 from tcprof.annotate.steps import INFERENCE, STEP
 
@@ -33,9 +33,7 @@ class StepTimes:
     def __init__(self, write: Callable[[str], object], torch: Any) -> None:
         self._write_line, self._cuda = write, torch.cuda
         self._pending: dict[tuple[int, int], deque[tuple[bool, _Moment, _Moment]]] = {}  # by process and thread
-        self._known: Dict[
-            int, Tuple[Any, float]
-        ] = {}  # of each device the event that was read last, and its time in ns
+        self._last: dict[int, tuple[Any, float]] = {}  # of each device the event read last, and its time in ns
 
     def push(self, name: str) -> None:
         """See ``Ranges``."""
@@ -77,11 +75,11 @@ class StepTimes:
         self._write_line(f"t {int(trains)} {self._time_of(begin)} {self._time_of(end)}\n")
 
     def _time_of(self, moment: _Moment) -> int:
-        """In ns; an event's is counted from the one before, since CUDA gives distances in single precision."""
+        """Return a moment in ns; an event's is counted from the one before, since CUDA's distances are 32-bit."""
         if isinstance(moment, int):
             return moment
         device, event = moment
-        known, time_ns = self._known.get(device, (event, float(time.perf_counter_ns())))
-        time_ns += 1e6 * known.elapsed_time(event) if known is not event else 0.0
-        self._known[device] = event, time_ns
+        last, time_ns = self._last.get(device, (event, float(time.perf_counter_ns())))
+        time_ns += 1e6 * last.elapsed_time(event) if last is not event else 0.0
+        self._last[device] = event, time_ns
         return round(time_ns)

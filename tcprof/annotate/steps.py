@@ -28,23 +28,23 @@ class Ranges(Protocol):
 
     @property
     def mark(self) -> Callable[[str], object] | None:
-        """Writes a mark on this thread; None where nobody reads it, or it would stand among the program's own."""
+        """Write a mark on this thread; None where nobody reads it, or it would stand among the program's own."""
 
     def push(self, name: str) -> None:
         """Open a range on this thread."""
 
     def pop(self) -> None:
-        """Close the one that this thread pushed last."""
+        """Close the range that this thread pushed last."""
 
     def start(self, name: str) -> Any:
-        """Open a range that any thread may close; returns what names it."""
+        """Open a range that any thread may close; return its handle."""
 
     def end(self, handle: Any) -> None:
-        """Close it."""
+        """Close the range of a handle."""
 
 
 def open_ranges() -> Ranges:
-    """Ranges by the nvtx package, which knows domains; where the program's Python lacks it, by PyTorch, which does not.
+    """Make ranges by the nvtx package, which knows domains; without it by PyTorch, which does not.
 
     Where no profiler is attached, the package's domain does nothing, so that an annotated program runs at full speed.
     """
@@ -57,7 +57,7 @@ def open_ranges() -> Ranges:
 
 
 def is_recorded() -> bool:
-    """Whether a profiler takes what NVTX is given: this variable names the library by which it does."""
+    """Tell whether a profiler takes what NVTX is given: this variable names the library by which it does."""
     return bool(os.environ.get("NVTX_INJECTION64_PATH"))
 
 
@@ -73,19 +73,19 @@ class _OwnDomain:
         self._start, self.end = domain.start_range, domain.end_range
         self._write = domain.mark
         self.mark = self._mark if is_recorded() else None
-        self._known: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
+        self._cache: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
 
     def _learn(self, name: str) -> Any:
-        return self._known.setdefault(name, self._attributes_of(message=name))
+        return self._cache.setdefault(name, self._attributes_of(message=name))
 
     def push(self, name: str) -> None:
-        self._push(self._known[name] if name in self._known else self._learn(name))
+        self._push(self._cache[name] if name in self._cache else self._learn(name))
 
     def start(self, name: str) -> Any:
-        return self._start(self._known[name] if name in self._known else self._learn(name))
+        return self._start(self._cache[name] if name in self._cache else self._learn(name))
 
     def _mark(self, name: str) -> None:
-        self._write(self._known[name] if name in self._known else self._learn(name))
+        self._write(self._cache[name] if name in self._cache else self._learn(name))
 
 
 class _NamedDomain:
@@ -132,22 +132,22 @@ class Optimizers:
 
     def __init__(self) -> None:
         self.expected: set[int] = set()
-        self._known: set[int] = set()
+        self._all: set[int] = set()
 
     def add(self, optimizer: int) -> None:
-        """An optimizer was made, or has stepped."""
-        if optimizer not in self._known:
+        """Note that an optimizer was made, or has stepped."""
+        if optimizer not in self._all:
             self.discard(BY_HAND)
-            self._known.add(optimizer)
+            self._all.add(optimizer)
             self.expected.add(optimizer)
 
     def are_absent(self) -> bool:
-        """Whether the program has none."""
-        return self._known <= {BY_HAND}
+        """Tell whether the program has none."""
+        return self._all <= {BY_HAND}
 
     def discard(self, optimizer: int) -> None:
-        """An optimizer is gone; another may get its number."""
-        self._known.discard(optimizer)
+        """Forget an optimizer that is gone; another may get its number."""
+        self._all.discard(optimizer)
         self.expected.discard(optimizer)
 
 
@@ -168,7 +168,7 @@ class Steps:
         self._has_called = False  # whether a model was called in this step
 
     def begin_data(self, *, trains: bool) -> None:
-        """The program asks its loader for a batch."""
+        """Note that the program asks its loader for a batch."""
         self._end_forward()
         if self._stepped or (self._has_called and not self._trains):
             self._end_step()
@@ -177,7 +177,7 @@ class Steps:
         self._ranges.push(DATA)
 
     def begin_call(self, root: str, *, trains: bool, evaluates: bool = False) -> None:
-        """The program calls a model.
+        """Note that the program calls a model.
 
         Args:
             trains: Whether what it computes will be trained on.
@@ -188,7 +188,7 @@ class Steps:
         self._begin_forward()
 
     def begin_generation(self, root: str, *, evaluates: bool) -> None:
-        """The program has a model call itself again and again, from its first call on a step each."""
+        """Note that a model is to call itself again and again, from its first call on a step each."""
         self._follow_call(root, trains=False, evaluates=evaluates)
         if self._trains:
             self._begin_forward()
@@ -201,40 +201,40 @@ class Steps:
             self._begin_step(STEP if trains else f"{INFERENCE} {root}", trains=trains)
 
     def end_call(self) -> None:
-        """A model has returned."""
+        """Note that a model has returned."""
         if not self._trains:
             self._end_forward()
 
     def begin_backward(self, *, ends_forward: bool) -> None:
-        """Gradients are computed: by the backward pass, or on the way to a loss that holds gradients."""
+        """Note that gradients are computed: by the backward pass, or on the way to a loss that holds gradients."""
         if ends_forward:
             self._end_forward()
         self._ranges.push(BACKWARD)
 
     def end_backward(self, *, for_training: bool) -> None:
-        """Gradients are computed; those for training end a step of a program that updates its parameters itself."""
+        """Note that gradients are computed; those for training end a step of a program without optimizers."""
         self.end_phase()
         if for_training and self._optimizers.are_absent():
             self.count_optimizer(BY_HAND)
 
     def begin_optimizer(self) -> None:
-        """An optimizer, or what prepares gradients for it, begins."""
+        """Note that an optimizer, or what prepares gradients for it, begins."""
         self._end_forward()
         self._ranges.push(OPTIMIZER)
 
     def end_phase(self) -> None:
-        """What was begun last, other than a call, has ended."""
+        """Close what was begun last, other than a call."""
         self._ranges.pop()
 
     def count_optimizer(self, optimizer: int) -> None:
-        """An optimizer has stepped."""
+        """Note that an optimizer has stepped."""
         self._optimizers.add(optimizer)
         if optimizer in self._stepped:
             self._optimizers.expected &= self._stepped
         self._stepped.add(optimizer)
 
     def count_scaled(self, optimizer: int) -> None:
-        """A gradient scaler had an optimizer step, or did not, as a gradient had overflowed: one step either way."""
+        """Count the step of a gradient scaler's optimizer, made or left out as a gradient had overflowed."""
         if optimizer not in self._stepped:
             self.count_optimizer(optimizer)
 
@@ -251,13 +251,13 @@ class Steps:
         self._end_step()
 
     def __del__(self) -> None:
-        """The thread has ended, or is not in this process, which its own was forked into: see ``Hooks._forget``."""
+        """End with the thread, unless the thread's process was forked into this one: see ``Hooks._forget``."""
         with contextlib.suppress(Exception):  # the interpreter may be ending, too
             if os.getpid() == self._process:
                 self.close()
 
     def _is_over(self, trains: bool, evaluates: bool) -> bool:
-        """Whether a call begins another step: a model that is not trained, a teacher, may be called within one."""
+        """Tell whether a call begins another step: a model that is not trained, a teacher, may be called within one."""
         if not self._trains:
             return self._has_called or trains
         has_only_data = evaluates and not self._has_called
@@ -268,7 +268,7 @@ class Steps:
         self._step, self._trains = self._open(name), trains
 
     def _open(self, name: str) -> Callable[[], object]:
-        """Open a range; returns what closes it where it was opened, though another thread may begin a phase."""
+        """Open a range; return what closes it where it was opened, though another thread may begin a phase."""
         return functools.partial(self._ranges.end, self._ranges.start(name))
 
     def _end_step(self) -> None:
@@ -289,7 +289,7 @@ class Steps:
 
 
 def is_exhausted(batches: Any) -> bool:
-    """Whether an iterator of a DataLoader will say that it is at its end; False where its length is unknown."""
+    """Tell whether a DataLoader's iterator will say that it is at its end; False where its length is unknown."""
     try:
         return bool(batches._num_yielded >= len(batches))
     except (AttributeError, TypeError):

@@ -66,7 +66,7 @@ class Window:
             self.mark = chosen.mark
 
     def follow(self) -> bool:
-        """A step has ended on this thread; return whether another phase has begun."""
+        """Note that a step has ended on this thread; return whether another phase has begun."""
         if self._control is None:
             return False
         if self.phase == RECORDED:
