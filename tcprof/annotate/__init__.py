@@ -40,8 +40,8 @@ IMPORTLIB = "<frozen importlib._bootstrap_external>"  # frames of this file are 
 def start(level: str | None = None) -> None:
     """Annotate this process from the import of PyTorch on, now if it is imported already.
 
-    Calling it again changes nothing but the level. It never raises: what cannot be annotated is told on the error
-    stream.
+    Calling it again changes nothing but the level. It never raises: the error stream says what cannot be
+    annotated.
 
     Args:
         level: What gets ranges: ``modules`` (with steps and phases), ``ops`` too, or also their ``shapes``; None for

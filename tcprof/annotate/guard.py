@@ -1,4 +1,4 @@
-"""An error in the annotation switches it off and is told once; the program goes on as if there were none."""
+"""An error in the annotation switches it off with one message; the program goes on as if there were none."""
 
 from __future__ import annotations
 

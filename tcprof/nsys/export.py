@@ -167,7 +167,7 @@ def check_export_place(files: ReportFiles) -> None:
     """Make sure that a report's export may be written.
 
     Raises:
-        OutputError: There is a folder or, as far as that can be told, another program's file.
+        OutputError: There is a folder or, as it seems, another program's file.
     """
     export = files.export
     if export.is_dir():

@@ -105,7 +105,7 @@ class OpenedExport:
     def _check(self, connection: sqlite3.Connection, name: str) -> None:
         rows = connection.execute("SELECT integrity_check FROM pragma_integrity_check(?)", (name,)).fetchmany(20)
         lines = [str(line) for (line,) in rows]
-        # Columns may hold what they are declared not to: that is found, and told, row by row.
+        # Columns may hold what they are declared not to: reading notes such values row by row.
         structural = [line for line in lines if line != "ok" and " value in " not in line]
         if structural:
             raise InputError(f"{self.path} cannot be read: {name} is damaged: {one_line(structural[0], 100)}", _HINT)

@@ -40,7 +40,7 @@ class RecordedRun:
     # nsys ended the program because the duration asked for was over.
     program_status: int
     was_stopped: bool = False  # whether the user, or a job scheduler, ended it
-    identity: Identity = field(default_factory=Identity)  # what it is of, as far as nsys does not know it
+    identity: Identity = field(default_factory=Identity)  # what it is of, where nsys does not know it
     # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for

@@ -146,7 +146,7 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
     some = list(messages)
     rule, parts = private.rule(some), _shared_parts(private, some)
 
-    @lru_cache(_REMEMBERED)  # the same is often told many times
+    @lru_cache(_REMEMBERED)  # messages often repeat
     def blank(text: Any) -> str | None:
         if text is None:
             return None

@@ -65,7 +65,7 @@ class InvalidValues:
     place: str  # where, as ``TABLE.column``
     what: str  # what is wrong, in words that follow a number: "text", "over 100 %"
     count: int  # how many rows or values
-    kept: bool = False  # whether they are still counted as far as they make sense; otherwise they are left out
+    kept: bool = False  # whether they are still counted, corrected where need be; otherwise they are left out
 
 
 class Source(Protocol):

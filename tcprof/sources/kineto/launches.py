@@ -15,8 +15,8 @@ _GRAPH = "aunchGraph|GraphLaunch|BeginCapture"  # kernels that a graph captures 
 def link_work(calls: NumberColumns, work: NumberColumns) -> tuple[Ints, dict[str, int]]:
     """Find the call of each piece of work.
 
-    A number that several calls have is told by what else ties them: the tag that merged traces put before their
-    processes, the order in the file, and in a process the time, since a call begins before its work does.
+    Several calls of one number are distinguished by what else ties them to their work: the tag that merged traces put
+    before their processes, the order in the file, and in a process the time: a call begins before its work does.
 
     Returns:
         The call's row, -1 for none; and what repeats, with how much work has such numbers.

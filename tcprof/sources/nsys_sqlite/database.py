@@ -1,7 +1,7 @@
 """An export as an SQLite database, opened read-only: the border behind which no number is doubted.
 
-ADBC hands over Arrow columns without a Python object for each value. What the schema does not allow is left out,
-counted, and told.
+ADBC hands over Arrow columns without a Python object for each value. What the schema does not allow is left out
+and counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -56,7 +56,7 @@ class Database:
     """Reads tables of an export that may lack any of them, and any of their columns. It is never written.
 
     Attributes:
-        durations: The recording's length in ns, as often as it is told.
+        durations: The recording's length in ns, once for each row that has it.
 
     Raises:
         InputError: SQLite cannot read the file, or a table is no plain one.

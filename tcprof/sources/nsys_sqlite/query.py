@@ -34,7 +34,7 @@ class Query:
     # A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
     among: tuple[str, tuple[int, ...]] | None = None
     where: sa.ColumnElement[bool] | None = None  # A further condition
-    # Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
+    # Bytes of a text that are read. One of ``LONGEST_TEXT`` bytes is noted as invalid: no sound text is so long.
     longest: int = LONGEST_TEXT
 
     @property
