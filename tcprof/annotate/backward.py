@@ -1,4 +1,4 @@
-"""Which module the backward pass is in: a mark where it comes from the nodes of one module to those of another.
+"""Mark which module the backward pass is in, where it comes from the nodes of one module to those of another.
 
 PyTorch numbers the nodes of autograd's graph on each thread as the forward pass makes them, and runs those that are
 ready from the highest number down. So the numbers at which calls of modules begin and end tell which module made a

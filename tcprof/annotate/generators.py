@@ -79,7 +79,7 @@ class Generators:
 
 
 class _Marker:
-    """A function of ours that a pickled wrapper does without: a class of the main module may be pickled by value."""
+    """A function of ours that pickling a wrapper leaves out: classes of the main module may be pickled by value."""
 
     def __init__(self, function: Callable[[object], object]) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""What is attached to PyTorch: its global hooks for modules and optimizers, and wrappers where it has none."""
+"""Attach the annotation to PyTorch: to its global hooks for modules and optimizers, by wrappers where it has none."""
 
 from __future__ import annotations
 

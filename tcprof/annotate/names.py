@@ -1,4 +1,4 @@
-"""What a module is called: the class of its root, and its path in it."""
+"""Name a module by the class of its root, and its path in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process of a recorded program is, for the recording: which rank of which job, in which process groups."""
+"""Write down which rank of which job a process of a recorded program is, and its process groups."""
 
 from __future__ import annotations
 

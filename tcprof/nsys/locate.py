@@ -148,7 +148,7 @@ def _read_version(path: Path) -> Nsys:
 
 @dataclass(frozen=True)
 class Importer:
-    """An importer, tried."""
+    """An importer that was started once, and its problem if it has one."""
 
     path: Path  # the program
     problem: str  # why it does not run; empty if it does

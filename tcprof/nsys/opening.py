@@ -1,4 +1,4 @@
-"""How an export is opened: read-only, for a limited time, and only if its tables are what Nsight Systems writes."""
+"""Open an export: read-only, for a limited time, and only if its tables are what Nsight Systems writes."""
 
 import sqlite3
 from collections.abc import Collection, Iterator

@@ -21,7 +21,7 @@ _WRITTEN = (*REPORT_SUFFIXES, STREAM_SUFFIX)  # by nsys
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The files of a report, beside each other; which of them are there is another question."""
+    """The files that belong to a report, whether or not they exist."""
 
     base: Path  # their path without the suffix
     # Whether nsys makes a report for each capture range, and numbers them if there are several: NAME.1, NAME.2

@@ -13,7 +13,7 @@ _DEATH_S = 2.0  # a killed process is gone at once, unless it waits for a device
 
 @dataclass(frozen=True)
 class Completed:
-    """A program that has ended."""
+    """A program that has ended, with its output."""
 
     status: int  # exit status; negative if a signal ended it
     stdout: str  # what it wrote on standard output, the middle left out where it wrote much
@@ -86,7 +86,7 @@ def not_startable(program: str, error: OSError) -> NsysError:
 
 @dataclass(frozen=True)
 class Problem:
-    """A message of nsys, understood."""
+    """A known message of nsys with its cause and remedy."""
 
     pattern: str  # regular expression that recognises it, whatever its case
     cause: str  # what is wrong

@@ -1,4 +1,4 @@
-"""What prevents a recording on this machine, and what to do about it: each check with its evidence and its remedy."""
+"""Find what prevents a recording on this machine, and what to do about it: each check with evidence and remedy."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

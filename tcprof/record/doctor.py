@@ -1,4 +1,4 @@
-"""What only ``tcprof doctor`` looks at, beyond what every recording needs: a sampling, GPU modes, disk, Python."""
+"""Check what only ``tcprof doctor`` looks at: a sampling, GPU modes, disk, Python."""
 
 import errno
 import fcntl

@@ -28,7 +28,7 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class StatusLine:
-    """A line that is drawn over and over at the bottom of a terminal; nothing at all elsewhere.
+    """A status line that is redrawn at the bottom of a terminal; on anything else it does nothing.
 
     It is shown only where the last output has ended its line. Several threads may use it.
 

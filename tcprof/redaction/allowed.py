@@ -1,4 +1,4 @@
-"""What a copy that is safe to share may hold: an allow-list of tables, texts and rows."""
+"""List what a copy that is safe to share may hold: tables, texts and rows."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any

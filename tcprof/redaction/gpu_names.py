@@ -1,4 +1,4 @@
-"""Which texts can be the name of a GPU, by how vendors and drivers form these: nothing else has room in one."""
+"""Tell which texts can be the name of a GPU, by how vendors and drivers form these: no secret fits in one."""
 
 import re
 

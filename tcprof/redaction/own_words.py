@@ -1,4 +1,4 @@
-"""Which texts are the own words of nsys, CUPTI and NVIDIA's products, by a list of these."""
+"""Tell which texts are words of nsys, CUPTI and NVIDIA's products, by a list of these."""
 
 import re
 import sqlite3

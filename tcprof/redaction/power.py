@@ -1,4 +1,4 @@
-"""Which generic events of an export are samples of power, by nsys's plugin nvml_metrics; any other may be private."""
+"""Select the generic events that sample power, by nsys's plugin nvml_metrics; any other may be private."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an export holds of the machine and its people: the kinds of it, and the texts that no copy may have."""
+"""Gather what an export reveals of the machine and its people: by kind, the texts that no copy may have."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from tcprof.redaction.own_words import IPV4, is_theirs
 
 
 class Kind(StrEnum):
-    """What a redaction leaves out; the value is the kind in words, in the plural."""
+    """Kinds of what a redaction leaves out; the value names the kind in the plural."""
 
     ENVIRONMENT = "environment variables"
     COMMANDS = "commands and arguments"

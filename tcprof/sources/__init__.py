@@ -60,7 +60,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class InvalidValues:
-    """What a file holds that cannot be: it is damaged, or no recorder wrote it."""
+    """Impossible values of a file, counted: it is damaged, or no recorder wrote it."""
 
     place: str  # where, as ``TABLE.column``
     what: str  # what is wrong, in words that follow a number: "text", "over 100 %"
@@ -128,7 +128,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class SourceType:
-    """How recordings of one kind are recognized and opened: an entry of ``tcprof.sources.registry``."""
+    """A kind of recordings, with how to recognize and open them: an entry of ``tcprof.sources.registry``."""
 
     title: str  # what the files are, for people, in the plural
     # What the names of its files end in. Files of one folder whose names differ in nothing else, such as a report and

@@ -1,4 +1,4 @@
-"""Which source reads a file, and which files are recordings: a new source is one more entry of ``SOURCE_TYPES``."""
+"""Find the source that reads a file, and recordings in folders: a new source is an entry of ``SOURCE_TYPES``."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What users change in how they record, in the words of what recorded: each source declares its own."""
+"""Say what users change in how they record, in the words of each recorder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Recorder: TypeAlias = Literal["nsys", "torch", "jax"]
 
 @dataclass(frozen=True)
 class Remedies:
-    """What to do about what a recording lacks: whole sentences, or what follows 'record with'. Empty for nothing."""
+    """Remedies for what a recording lacks: whole sentences, or what follows 'record with'. Empty for none."""
 
     file: str  # about a damaged file
     metrics: str  # about absent samples

@@ -1,4 +1,4 @@
-"""Which call launched which work, where the numbers that tie them restart or several processes use the same."""
+"""Find which call launched which work, where the numbers that tie them restart or several processes share them."""
 
 import pandas as pd
 

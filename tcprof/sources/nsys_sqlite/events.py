@@ -1,4 +1,4 @@
-"""What happened in a recording: API calls, and the work of the GPUs."""
+"""Read a recording's API calls, and the work of the GPUs."""
 
 from typing import Any
 

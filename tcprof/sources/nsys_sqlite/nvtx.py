@@ -1,4 +1,4 @@
-"""What the program said by NVTX: its ranges, and the marks of the annotation."""
+"""Read the program's NVTX ranges, and the marks of the annotation."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What is read of one table, and what its columns must hold: as SQL that reads it, and as SQL that finds what is wrong.
+"""Build the SQL that reads a table, and the SQL that finds its invalid rows.
 
 A sound export is read by a plain statement, and its numbers are checked as they come, which costs next to nothing.
 Only where one is not allowed, the table is looked through: SQLite keeps values of any type in columns of any type.
