@@ -78,12 +78,15 @@ def film_idle(browser: Browser, page: Path) -> None:
         opened.wait_for_timeout(400)
         frames.append((opened.screenshot(), milliseconds))
 
+    idle = opened.locator(".shares .idle")
     shoot(2000)
-    opened.goto(f"{page.as_uri()}#gap=1")
-    for _ in range(4):
-        shoot(1500)
+    idle.evaluate("each => each.focus({ focusVisible: true })")
+    shoot(1200)
+    idle.click()
+    shoot(3000)
+    for _ in range(3):
         opened.keyboard.press("n")
-    shoot(2500)
+        shoot(1500)
     blank = browser.new_page()
     pictures = [blank.evaluate(_AS_WEBP, [base64.b64encode(frame).decode(), QUALITY]) for frame, _ in frames]
     times = [milliseconds for _, milliseconds in frames]
