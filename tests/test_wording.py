@@ -49,6 +49,9 @@ FORBIDDEN = re.compile(
     r"|\bLeft out at\b|\b[Ss]avings are of\b|\bparts that changed less\b|\bhelpers of\b|\bleft over by\b"
     r"|\b(?:is|are) gone\b|\bSynchronize less\b|\bFind what holds\b|\bLost to the peak\b"
     r"|\bmore recordings? per side decide\b|\bpasses over the optimizer|\bneeds a common clock\b|\bsince a side has\b"
+    r"|\b(?:is|are) left out\b|\bwhat is left\b|\bnot known\b|\bin no (?:other )?figure\b|\ball the same\."
+    r"|\bas it should\b|\bwas tried\b"
+    r"|\b(?:operations|bytes|export) a second\b|\bin a cycle\b|\bonce more\b|\brecordings of its own\b"
     r"|\bto one side\b|\bThis holds unless\b|\bruns of one program differ by\b|\brenamed kernels\b|\btoo little for\b"
 )
 

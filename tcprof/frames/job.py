@@ -6,7 +6,7 @@ from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Sign
 from tcprof.frames.steps import MEAN_POWER
 
 RANK = Int("rank", "Number of the rank in the job.")
-_STEP = Int("step", "Number of the step, from 0, the same on all ranks; warm-up is left out.")
+_STEP = Int("step", "Number of the step, from 0, the same on all ranks; without warm-up.")
 _SPLIT = "Where several run at once, kernels take precedence over communication, and communication over copies."
 _PARTS = (
     Float("compute_ns", f"A kernel other than NCCL's ran. {_SPLIT}", title="Compute"),
@@ -121,7 +121,7 @@ RANKS = Schema(
     (
         RANK,
         Text("file", "The recording, without its folder."),
-        Text("host", "Alias of its host; empty where not known."),
+        Text("host", "Alias of its host; empty where unknown."),
         Text("gpu_name", "Name of its GPU."),
         Int("group", "Ranks of one group are of one pipeline stage and take part in the same collectives."),
         _STAGE,
@@ -227,15 +227,15 @@ RANK_RECORDINGS = Schema(
     "What each rank's recording is of.",
     (
         RANK,
-        Int("world_size", "How many ranks the job has; 0 if not known."),
-        Number("local_rank", "Number of the rank on its host; -1 where not known."),
+        Int("world_size", "How many ranks the job has; 0 if unknown."),
+        Number("local_rank", "Number of the rank on its host; -1 where unknown."),
         Text("file", "The recording, without its folder."),
         Text("content", "SHA-256 of what was read."),
-        Text("job", "Alias of the job; empty where not known."),
-        Text("host", "Alias of the host; empty where not known."),
-        Text("gpu_alias", "Alias of the GPU; empty where not known."),
+        Text("job", "Alias of the job; empty where unknown."),
+        Text("host", "Alias of the host; empty where unknown."),
+        Text("gpu_alias", "Alias of the GPU; empty where unknown."),
         Text("gpu_name", "The GPU's name."),
-        Text("program", "Name of the script or module; empty where not known."),
+        Text("program", "Name of the script or module; empty where unknown."),
         _STAGE,
         MEAN_POWER,
     ),

@@ -155,7 +155,7 @@ RANGES = Schema(
         GPU,
         *PLACE,
         Int("instance_count", "Instances of the path on the GPU, without those in warm-up.", title="Instances"),
-        Int("slow_count", "Of these, in slow steps: they are in no other figure of the row."),
+        Int("slow_count", "Of these, in slow steps: no other figure of the row includes them."),
         Int("activity_count", "Activities on the GPU launched in them."),
         Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
         Int("kernel_count", "Kernels and graphs launched in them.", title="Kernels"),

@@ -31,7 +31,7 @@ GPUS = Schema(
     key=("gpu",),
 )
 
-_DENSE = "Dense peak in {}, in 10^12 operations a second, as stated at the boost clock.{}"
+_DENSE = "Dense peak in {}, in 10^12 operations per second, as stated at the boost clock.{}"
 _IN_FP16 = " With FP16 accumulation, where FP32 accumulation is slower."
 BOARDS = Schema(
     "boards",

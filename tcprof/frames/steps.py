@@ -131,7 +131,7 @@ KINDS = Schema(
         Float(
             "tokens_per_second",
             "Tokens that decode generates per second and sequence of the batch: one per step, over the time of all "
-            "these steps. The batch is not recorded, so the tokens of all sequences together are not known.",
+            "these steps. The batch is not recorded, so the tokens of all sequences together are unknown.",
             title="Tokens/s a sequence",
             unit="count",
         ),

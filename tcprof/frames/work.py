@@ -128,7 +128,7 @@ KERNELS = Schema(
             "gives.",
             title="Dense peak",
         ),
-        Text("peak_source", "Source of that peak; empty where it is not known."),
+        Text("peak_source", "Source of that peak; empty where unknown."),
         Float("sm_active_pct", "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
         Float(
             "sm_issue_pct",

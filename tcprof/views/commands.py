@@ -104,7 +104,7 @@ def describe_plan(plan: "Plan") -> str:
         metrics = "exact tensor cycles" if plan.options.metrics == "tcprof" else f"metrics of {plan.metric_set.name}"
     rate = units.format_hz(plan.options.frequency_hz)
     size = units.format_bytes(plan.bytes_per_s)
-    return f"{nsys}; {names}: {metrics} at {rate}, about {size} of export a second"
+    return f"{nsys}; {names}: {metrics} at {rate}, about {size} of export per second"
 
 
 def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:

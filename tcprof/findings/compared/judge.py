@@ -136,7 +136,7 @@ def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]
     if models[0] != models[1]:
         return "Cannot compare: the GPUs differ.", f"They are {models[0]} and {models[1]}."
     if find_shared(comparison):
-        return "Cannot compare: both sides have the same recording.", "Give each side recordings of its own."
+        return "Cannot compare: both sides have the same recording.", "Give each side its own recordings."
     if unmapped := find_unmapped(comparison):
         return "Unreliable: a range that was mapped is missing.", f"{unmapped[0].sentence}."
     faulty = [

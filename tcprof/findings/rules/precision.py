@@ -196,7 +196,7 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
 
 _MEASURED = MEASURED["fp8"]
 _IN_FP8 = (
-    "# training: pip install torchao; layers by name, the last one left out",
+    "# training: pip install torchao; layers by name, except the last one",
     "from torchao.float8 import convert_to_float8_training",
     'is_inner = lambda module, name: "head" not in name',
     "convert_to_float8_training(model, module_filter_fn=is_inner)",

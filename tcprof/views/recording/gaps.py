@@ -20,8 +20,8 @@ from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 MEANING = (
     "Saves at most: what filling a gap saves of the mean step, as recorded; profiling lengthens launches. Causes are "
     "those of the advice ('tcprof advise'), and the range is the innermost one that is open on the CPU.",
-    "Where the CPU first waits and then works long, a gap counts for both causes. The time before the GPU's first "
-    "activity and after its last is in no figure.",
+    "Where the CPU first waits and then works long, a gap counts for both causes. No figure includes the time before "
+    "the GPU's first activity and after its last.",
 )
 _ADDED = ["saving_ns", "share_pct", "gap_count", "total_ns"]
 _SUMS = tuple(GAP_SUMS[name] for name in ("saving_ns", "share_pct", "gap_count", "longest_ns", "total_ns"))
