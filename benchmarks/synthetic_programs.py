@@ -128,7 +128,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
     schemas = {schema.name: schema for schema in SCHEMAS}
     frames = {field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas}
     given = {
-        "ranges": RANGES.conform(paths.assign(gpu=0, path_id=range(pairs), **dict.fromkeys(counts, 1))),
+        "ranges": RANGES.conform(paths.assign(gpu=0, path_id=range(pairs), slow_count=0, **dict.fromkeys(counts, 1))),
         "instances": instances,
         "paths": paths,
     }

@@ -94,11 +94,10 @@ def _ranges(run: dict[str, str]) -> str:
     ranges = tcprof.read(ROOT / "fixtures" / f"{run['name']}.sqlite").ranges
     rows = []
     for row in ranges[ranges["path"].str.contains(r"(?:^| / )step(?: / |$)")].to_dict("records"):
-        times = (
-            units.format_ns(row[name] / row["instance_count"]) for name in ("host_ns", "gpu_window_ns", "kernel_ns")
-        )
+        count = row["instance_count"] - row["slow_count"]
+        times = (units.format_ns(row[name] / count) for name in ("host_ns", "gpu_window_ns", "kernel_ns"))
         active = units.format_pct(row["tensor_active_mean_pct"])
-        rows.append((row["path"], units.format_count(row["instance_count"]), *times, active))
+        rows.append((row["path"], units.format_count(count), *times, active))
     head = ("range", "instances", "on the CPU", "on the GPU, first to last", "kernels", "Tensor Active")
     return _markdown(head, rows)
 

@@ -12,6 +12,7 @@ from builders import TraceBuilder, assert_rows, count_at
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels import classes
+from tcprof.analysis.kernels.verdicts import are_unknown
 from tcprof.frames import KERNEL_INSTANCES, KERNELS
 from tcprof.frames.schema import Deferred
 
@@ -352,3 +353,10 @@ def test_kernels_by_path_are_made_when_they_are_asked_for() -> None:
     for each in (report.analysis, report.analysis.replace(window="host")):
         assert isinstance(vars(each)["kernels_by_path"], Deferred)
     assert len(report.kernels_by_path) >= len(report.kernels)
+
+
+@pytest.mark.parametrize(
+    ("percent", "half", "expected"), [(98.6, 98.6, True), (3, 60, True), (40, 20, False), (0.5, 0.6, False)]
+)
+def test_what_may_be_all_or_nothing_is_unknown(percent: float, half: float, expected: bool) -> None:
+    assert are_unknown(percent, half) == expected
