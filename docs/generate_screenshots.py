@@ -102,9 +102,18 @@ def join_frames(pictures: Sequence[bytes], milliseconds: Sequence[int], size: di
     def three(*numbers: int) -> bytes:
         return b"".join(number.to_bytes(3, "little") for number in numbers)
 
+    def pick_image(picture: bytes) -> bytes:
+        """The chunk of a picture that a frame may hold: not its colour profile, nor the size."""
+        place = 12
+        while picture[place : place + 4] not in (b"VP8 ", b"VP8L"):
+            (length,) = struct.unpack("<I", picture[place + 4 : place + 8])
+            place += 8 + length + length % 2
+        (length,) = struct.unpack("<I", picture[place + 4 : place + 8])
+        return picture[place : place + 8 + length + length % 2]
+
     area = three(size["width"] - 1, size["height"] - 1)
     frames = b"".join(
-        chunk(b"ANMF", three(0, 0) + area + three(shown) + b"\0" + picture[12:])  # without the header of its file
+        chunk(b"ANMF", three(0, 0) + area + three(shown) + b"\0" + pick_image(picture))
         for picture, shown in zip(pictures, milliseconds, strict=True)
     )
     body = b"WEBP" + chunk(b"VP8X", b"\x02\0\0\0" + area) + chunk(b"ANIM", b"\xff\xff\xff\xff\0\0") + frames
