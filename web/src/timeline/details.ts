@@ -1,6 +1,7 @@
 /** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/packing.py. */
 import type { GapSum, PackedGaps, PackedGpu, PackedModules, PackedTotals } from "./header";
 import type { WorkShare } from "./launching";
+import { once } from "./samples";
 import type { ReadArray } from "./unpack";
 
 /** Where steps are on the CPU, and where their work is on the GPU, by start, in seconds. */
@@ -50,21 +51,26 @@ export interface Modules extends Totals {
   own: { module: number; phase: string; share: WorkShare }[];
 }
 
+/** Each detail is read when it is first asked for: the first drawing needs few. */
 export function readDetails(read: ReadArray, packed: PackedGpu): Details {
-  const { paths, kernels, modules } = packed.totals;
-  const { first, step, changes } = packed.launches;
-  const launched = sumUp(read(changes, Float64Array)).map((value) => (value ? 1e-9 * (first + step * (value - 1)) : NaN));
-  return {
-    gaps: packed.gaps ? readGaps(read, packed.gaps) : null,
-    steps: readSteps(read, packed.steps),
-    launched,
-    moduleOf: Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
-    instances: readFigures(read, packed.instances),
-    hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
-    paths: readTotals(read, paths),
-    kernels: readTotals(read, kernels),
-    modules: readModules(read, modules),
-  };
+  const { gaps, launches: { first, step, changes }, totals: { paths, kernels, modules } } = packed;
+  return lazily<Details>({
+    gaps: () => (gaps ? readGaps(read, gaps) : null),
+    steps: () => readSteps(read, packed.steps),
+    launched: () => sumUp(read(changes, Float64Array)).map((value) => (value ? 1e-9 * (first + step * (value - 1)) : NaN)),
+    moduleOf: () => Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
+    instances: () => readFigures(read, packed.instances),
+    hostOfWindow: () => new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
+    paths: () => readTotals(read, paths),
+    kernels: () => readTotals(read, kernels),
+    modules: () => readModules(read, modules),
+  });
+}
+
+function lazily<Thing extends object>(makers: { [Key in keyof Thing]: () => Thing[Key] }): Thing {
+  const made = {} as Thing;
+  for (const key of Object.keys(makers) as (keyof Thing)[]) Object.defineProperty(made, key, { get: once(makers[key]), enumerable: true });
+  return made;
 }
 
 function readSteps(read: ReadArray, packed: PackedGpu["steps"]): Steps {

@@ -42,7 +42,6 @@ export interface Gpu {
   curves: Map<string, PlacedCurve>;
   strips: readonly Strip[];
   lanes: Lanes;
-  /** Read when something is selected: the first drawing does not wait for it. */
   readonly details: Details;
 }
 
@@ -59,8 +58,7 @@ export async function readGpu(read: ReadArray, packed: PackedGpu): Promise<Gpu> 
     await readRanges(read, packed.windows, percentStep), await readBars(read, packed.calls, percentStep),
   ];
   const lanes = { host, windows, work, calls, callNames, streams };
-  const details = once(() => readDetails(read, packed));
-  return { gpu, meanStep: 1e-9 * (meanStep ?? NaN), curves, strips, lanes, get details() { return details(); } };
+  return { gpu, meanStep: 1e-9 * (meanStep ?? NaN), curves, strips, lanes, details: readDetails(read, packed) };
 }
 
 function readTrack(read: ReadArray, track: PackedTrack): [string, PlacedCurve][] {

@@ -95,6 +95,7 @@ export class Subjects {
       for (const { percents } of [gpu.lanes.host, gpu.lanes.work]) {
         for (const name of Object.keys(percents)) { await rest(); void percents[name]; }
       }
+      for (const name of Object.keys(gpu.details) as (keyof Gpu["details"])[]) { await rest(); void gpu.details[name]; }
       await rest();
       this.#of(gpu);
       await rest();
