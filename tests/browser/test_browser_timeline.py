@@ -226,6 +226,24 @@ def test_idle_time_is_selected_walked_and_told_of(timeline):
     assert opened.evaluate("location.hash").startswith(f"#gap={number + 1}")
 
 
+def test_one_launch_is_copied_with_its_name_and_figures(timeline):
+    opened = timeline("recorded")
+    opened.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
+    opened.evaluate("location.hash = 'kernel=' + encodeURIComponent(window.tcprof.subjects.header.links.kernels[0])")
+    settled(opened)
+    opened.keyboard.press("n")
+    opened.locator(".panel-copy").click()
+    name, *lines = opened.evaluate("window.copied").split("\n")
+    report = tcprof.read(TRANSFORMER)
+    kernel = report.kernels.iloc[0]
+    assert name == kernel["name"]
+    figures = dict(line.split(": ", 1) for line in lines)
+    assert f"{figures['Grid']} {figures['Block']}" == kernel["launch_geometry"]
+    first = report.kernel_instances[report.kernel_instances["kernel"] == 0].iloc[0]
+    assert figures["Duration"] == units.format_ns(first["duration_ns"])
+    assert {"Cycles, mean", "Tensor FLOP/s", "Share of the step", "Bound by", "Launched"} <= set(figures)
+
+
 def test_a_search_marks_its_hits_and_counts_them(timeline):
     opened = timeline("recorded")
     opened.locator("#find").fill("softmax")

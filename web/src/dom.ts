@@ -73,12 +73,3 @@ export function whenParsed(call: () => void): void {
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", call, { once: true });
   else call();
 }
-
-/** Make a change that may alter heights above an element, and leave the element where it is on the screen. */
-export function keepInPlace(element: Element | null, change: () => void): void {
-  const top = element?.getBoundingClientRect().top;
-  change();
-  if (!element || top === undefined) return;
-  const box = element.closest(".table-box");
-  (box?.scrollTop ? box : document.documentElement).scrollBy(0, element.getBoundingClientRect().top - top);
-}

@@ -1,6 +1,6 @@
 /** The table of a page's modules, ranges and kernels: its rows, and what they and the rest of the page tell each other. */
 import type { Cells } from "../csv";
-import { element, find, isPlain, keepInPlace, onPrint } from "../dom";
+import { element, find, isPlain, onPrint } from "../dom";
 import { formatSeconds } from "../format";
 import { countWithin } from "../intervals";
 import { onSelection, select, type Selection } from "../selection";
@@ -148,7 +148,7 @@ export class Explorer {
       this.#pointAt(Number(row.dataset.place));
       const { open } = this.#seen[this.#cursor];
       if (target.closest(".fold") || (open !== undefined && !this.#selects(this.#cursor))) this.#toggle();
-      else this.#choose(row);
+      else this.#choose();
     });
     this.#table.addEventListener("keydown", (event) => this.#press(event));
     onSelection(({ selection, from }) => {
@@ -176,10 +176,9 @@ export class Explorer {
     for (const [place, row] of this.#rows.drawn()) markRow(row, this.#seen[place], this.#marks);
   }
 
-  #choose(row: HTMLElement | undefined): void {
+  #choose(): void {
     const selection = this.#selectionOf(this.#seen[this.#cursor]?.row ?? -1);
-    if (selection) keepInPlace(row ?? null, () => select(selection, { from: "table" }));
-    this.#rows.at(this.#cursor)?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may lie below the panel
+    if (selection) select(selection, { from: "table" });
   }
 
   #toggle(): void {
@@ -197,7 +196,7 @@ export class Explorer {
       PageDown: () => this.#pointAt(this.#cursor + 20), PageUp: () => this.#pointAt(this.#cursor - 20),
       ArrowRight: () => { if (open === false) this.#toggle(); else this.#pointAt(this.#cursor + 1); },
       ArrowLeft: () => { if (open) this.#toggle(); else this.#pointAt(around()); },
-      Enter: () => { if (this.#selects(this.#cursor)) this.#choose(this.#rows.at(this.#cursor)); else if (open !== undefined) this.#toggle(); },
+      Enter: () => { if (this.#selects(this.#cursor)) this.#choose(); else if (open !== undefined) this.#toggle(); },
     };
     if (!(event.key in moves)) return;
     event.preventDefault();

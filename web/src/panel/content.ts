@@ -183,7 +183,7 @@ function kindFacts({ header: { works, classes } }: Subjects, gpu: Gpu, id: numbe
 
 function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Facts {
   const { lanes: { work, streams, calls }, details: { launched } } = gpu;
-  const bar = instances[at];
+  const [bar, of] = [instances[at], figureOf(gpu.details.kernels, id)];
   const call = firstAbove(calls.start, launched[bar] + 1e-9) - 1;
   const isKnown = call >= 0 && Math.abs(calls.start[call] - launched[bar]) < 1e-7;
   return [
@@ -191,6 +191,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
     ["Share of the step", formatPercent((100 * (work.end[bar] - work.start[bar])) / gpu.meanStep)],
     ...kindFacts(subjects, gpu, id),
     ["Tensor Active, this launch", formatPercent(work.percents.tensor_active_pct[bar])],
+    ["Tensor FLOP/s, this launch", formatScaled(of("tensor_flop") / of("launch_count") / (work.end[bar] - work.start[bar]), "FLOP/s")],
     ["Launched", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before it began`],
     ["By a call of", isKnown ? `${formatSeconds(calls.end[call] - calls.start[call])}${calls.rows.size > 1 ? `, thread ${calls.row[call] + 1}` : ""}` : "–"],
     ["Stream", streams[work.row[bar]] ?? "–"],

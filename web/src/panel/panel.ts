@@ -1,5 +1,5 @@
 /** The inspector beside the table, which tells of what is selected. */
-import { element, find, onPageKey } from "../dom";
+import { element, find, findAll, onPageKey } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select } from "../selection";
 import { toFragment, type Selection } from "../selection_fragment";
@@ -32,7 +32,7 @@ export function startPanel({ subjects, shown, drawing }: Timeline): void {
     if (!currentSelection()) waiting = setTimeout(() => show(null), PAUSE);
   });
   find(".panel-close", panel).addEventListener("click", () => select(null, { from: "panel" }));
-  find(".panel-copy", panel).addEventListener("click", () => void copy(find(".panel-title bdi", panel).textContent));
+  find(".panel-copy", panel).addEventListener("click", () => void copy(textOf(panel)));
   find("[data-copy-link]").addEventListener("click", () => void copy(location.href));
   for (const name of Object.values(KEYS)) {
     find(`[data-step=${name}]`, panel).addEventListener("click", () => step(name));
@@ -42,6 +42,12 @@ export function startPanel({ subjects, shown, drawing }: Timeline): void {
     else if (key in KEYS) step(KEYS[key]);
   });
   show(null);
+}
+
+/** What is selected, with its figures, a line each. */
+function textOf(panel: HTMLElement): string {
+  const facts = findAll(".panel-facts div", panel).map((fact) => Array.from(fact.children, (part) => part.textContent).join(": "));
+  return [find(".panel-title bdi", panel).textContent, ...facts].join("\n");
 }
 
 /** Copy a text; a page from a file may not reach the clipboard, but by a selection. */
