@@ -230,4 +230,4 @@ class TestExport:
         target = tmp_path / "drawn.svg"
         done = run("export", trace, "--figure", "roofline", "-o", target)
         assert done.status == 0, done.err
-        assert "FLOP for each byte of DRAM" in target.read_text(encoding="utf-8")
+        assert "FLOP per byte of DRAM" in target.read_text(encoding="utf-8")

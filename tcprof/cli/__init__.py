@@ -113,7 +113,7 @@ def _run() -> int:
     panels = {name: group for group, names in GROUPS.items() for name in names}
     for command in app.registered_commands:
         command.name = command.name or getattr(command.callback, "__name__", "")
-        command.rich_help_panel = panels.get(command.name)
+        command.rich_help_panel = panels.get(str(command.name))
     app.registered_commands.sort(key=lambda command: list(panels).index(str(command.name)))
     with raise_on_signal():
         status = app(args, standalone_mode=False)
