@@ -1,5 +1,6 @@
 """Where a GPU is idle: its idle time by cause and range, and its longest gaps."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,7 +91,7 @@ def _describe(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
     place = one_line(without_repeats(row["path"]), LONGEST_NAME)
     return (
         Cell.time(row["length_ns"]),
-        Cell.number(row["saving_ns"], GAPS["saving_ns"]),
+        Cell.number(row["saving_ns"] or math.nan, GAPS["saving_ns"]),  # of warm-up and the like nothing is said
         Cell(step, sort_key(row["step"]) if row["step"] >= 0 else ""),
         Cell.word(row["cause"]),
         Cell.word(place),
