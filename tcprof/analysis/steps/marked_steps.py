@@ -21,7 +21,9 @@ FEWEST = 5  # instances of a path that iterates; and instances that show what is
 _FEWEST_NAMED = 3  # instances, where the name says that they are steps
 _OTHER_STEP = re.compile(r"eval|valid|test|infer|predict|generat|rollout|sampl", re.IGNORECASE)
 _STEP = re.compile(r"(?:.*[\W_])?(?:Profiler)?(?:step|iter|iteration)", re.IGNORECASE)
-_LAYER = re.compile(r".*(?:layer|block)(?:[\W_]*\d.*)?", re.IGNORECASE)  # what lies in one is a part of a step, too
+_LAYER = re.compile(
+    r".*(?:(?<!p)layer|block)(?:[\W_]*\d.*)?", re.IGNORECASE
+)  # what lies in one is a part of a step, too
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 _LEAST_OF_MAIN = 0.02  # of the kernel time of what iterates most, that others have which take turns with it
