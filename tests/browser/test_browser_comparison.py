@@ -2,7 +2,7 @@
 
 import pytest
 from builders import FIXTURES
-from clicks import click_middle, find_rest
+from clicks import click_middle, draw, find_rest
 from comparison_inputs import read_steps, tell, write_page
 from explorer import ROWS, column, group
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
@@ -113,6 +113,8 @@ def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds)
     if target in ("kernel", "range"):
         group(opened, target)
         button = "[data-save]"
+    else:
+        draw(opened, f"#{target}")
     with opened.expect_download() as download:
         opened.locator(button).click()
     lines = download.value.path().read_text().splitlines()
@@ -129,6 +131,7 @@ def test_hostile_names_are_shown_as_text(visit, pages):
     assert opened.locator("img").count() == 0
     assert opened.locator("a[href^=http]").count() == 0
     assert opened.locator("svg a, svg foreignObject, svg .math").count() == 0
+    draw(opened, "#steps-0")
     opened.evaluate(
         "() => { const plot = document.getElementById('steps-0');"
         "const curve = plot.data.findIndex((trace) => trace.mode === 'lines+markers');"
