@@ -286,7 +286,7 @@ def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
         ("hunter2", "a text of the commands and arguments"),
         ("10.1.2.3", "an IPv4 address"),
         ("bob@example.org", "an e-mail address"),
-        ("/Users/bob/x", "a path in somebody's folder"),
+        ("/Users/bob/x", "a path in a home folder"),
     }
     assert len(redaction.names.nvtx.examples) == 3
     assert [found.text for found in redaction.names.kernels.examples] == ["jit_AKIA-4711-QQ<float>"]

@@ -91,7 +91,9 @@ KERNEL_CHANGES = Schema(
     "Figures are per step, without warm-up, or of the whole captures where one recording has no steps.",
     (
         GPU,
-        Text("path", "The path within the step, as in the new recording; of removed ones the baseline's.", title="In"),
+        Text(
+            "path", "The path within the step in the new recording; for removed kernels, in the baseline.", title="In"
+        ),
         Text(
             "status",
             "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
@@ -154,8 +156,8 @@ WATERFALL = Schema(
             "and memsets, idle, between steps; of Tensor Active: idle (how much of the window is under kernels), mix "
             "(which kernels have that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
-        Text("base_class", "Of replaced and removed kernels their class in the baseline; else empty."),
-        Text("new_class", "Of replaced and new kernels their class in the new recording; else empty."),
+        Text("base_class", "Class in the baseline of replaced and removed kernels; otherwise empty."),
+        Text("new_class", "Class in the new recording of replaced and new kernels; otherwise empty."),
         Float("base", "The part in the baseline; unknown for the parts of Tensor Active."),
         Float("new", "The part in the new recording, likewise."),
         Signed("change", "What the part adds to the total's change."),

@@ -69,8 +69,8 @@ RANK_STEPS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "held_ns",
-            "The most by which waiting collectives can have slowed its kernels, since they held SMs meanwhile: the "
-            "waiting that is not exposed, times their sm_pct; all of it where that is unknown. Part of own_ns.",
+            "Upper bound on how much collectives slowed its kernels by holding SMs while they waited: the waiting "
+            "that is not exposed, times their sm_pct, or all of it where that is unknown. Part of own_ns.",
             title="Held",
         ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
@@ -157,8 +157,8 @@ RANKS = Schema(
         Signed("excess_high_ns", "Upper end of that interval."),
         Signed(
             "compute_excess_ns",
-            "How much longer its compute is than the median of the others of its group, where it stands out and no own "
-            "time does; else unknown.",
+            "How much longer its compute is than the median of the others of its group, where compute stands out but "
+            "no own time does; otherwise unknown.",
         ),
         Signed("compute_excess_low_ns", "Lower end of the 95 % interval of compute_excess_ns over the steps."),
         Signed("compute_excess_high_ns", "Upper end of that interval."),

@@ -120,7 +120,7 @@ def _value(pattern: re.Match[str], number: int) -> str:
     if name not in os.environ:
         raise UsageError(
             f"The environment variable {name} in -o is not set.",
-            hint="Set it, or start tcprof by what sets it, such as srun, mpirun or torchrun.",
+            hint="Set it, or start tcprof with a launcher that sets it, such as srun, mpirun or torchrun.",
         )
     return os.environ[name]
 

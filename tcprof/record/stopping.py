@@ -242,7 +242,7 @@ class Stopping:
         self._line.say(
             "Giving up; processes that do not end in a moment are killed."
             if nsys_lives
-            else "Killing what nsys has left."
+            else "Killing what nsys left behind."
         )
 
     def end_program(self) -> None:

@@ -68,7 +68,7 @@ _COMMON = re.compile(
 # What is private by its form, and a quick sign that texts may hold it.
 _PATTERNS = (
     (
-        "a path in somebody's folder",
+        "a path in a home folder",
         r"(?<!\w)(?:[A-Za-z]:)?[/\\](?:home|Users|root)[/\\]\w[^\s\"']*",
         "home|Users|root",
     ),

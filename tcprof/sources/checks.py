@@ -8,8 +8,8 @@ import pandas as pd
 from tcprof.arrays import Bools, Ints
 from tcprof.nsys.schema import MOST_GPUS
 
-LATER_WORK = "running on after later work of their stream had ended"
-AFTER_END = "running on after the capture had ended"
+LATER_WORK = "still running after later work of their stream had ended"
+AFTER_END = "still running after the capture had ended"
 NO_TIME = "without a time"
 FAR = "far from all other times"
 MANY_GPUS = f"of more than {MOST_GPUS} GPUs"

@@ -108,7 +108,7 @@ def test_a_report_that_is_there_is_kept_when_the_program_is_killed(stand_in, tmp
     send((all_up(tmp_path), signal.SIGINT), (after(0.6), signal.SIGINT))
     assert run_shown([*stand_in, "quick"]) == Completed(0, "Generated:\n", "", was_stopped=True)
     assert living(tmp_path) == []
-    assert capfd.readouterr().err.splitlines()[-1] == "Killing what nsys has left."
+    assert capfd.readouterr().err.splitlines()[-1] == "Killing what nsys left behind."
 
 
 def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, monkeypatch, capfd):

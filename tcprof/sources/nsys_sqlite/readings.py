@@ -147,7 +147,7 @@ def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints
     """Merge stretches that may overlap into disjoint ones in order."""
     start, end = (np.concatenate(part) for part in zip(*stretches, strict=True))
     possible = np.abs(end) <= schema.TIME.high
-    database.tell(schema.METRICS, "value", "no end of a stretch", int((~possible).sum()))
+    database.tell(schema.METRICS, "value", "a stretch without an end", int((~possible).sum()))
     _, start, end = union(np.zeros(int(possible.sum()), dtype=np.int64), start[possible], end[possible])
     return start, end
 

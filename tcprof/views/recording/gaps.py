@@ -19,7 +19,7 @@ from tcprof.views.recording import describe_base, head, list_notes, make_documen
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 MEANING = (
-    "Saves at most: what filling a gap saves of the mean step, as recorded; profiling lengthens launches. Causes are "
+    "Saves at most: what removing a gap saves of the mean step as recorded; profiling lengthens launches. Causes are "
     "those of the advice ('tcprof advise'), and the range is the innermost one that is open on the CPU.",
     "Where the CPU first waits and then works long, a gap counts for both causes. No figure includes the time before "
     "the GPU's first activity and after its last.",
