@@ -61,7 +61,7 @@ CASES = {
     "channels_first": Case("train", r"layout-changes|channels_last"),
     "odd_vocabulary": Case("train", r"unaligned-shapes|multiple of 8"),
     "pageable": Case("train", r"exposed-copies|pin_memory|pageable"),
-    "empty_cache": Case("train", r"empty_cache|cudaMalloc|cudaFree|allocat"),
+    "empty_cache": Case("train", r"cpu-work"),  # gc.collect() takes 146 of 198 ms, empty_cache() about 40
     "cell_loop": Case("train", r"nn\.GRU\b|nn\.LSTM\b|whole sequence"),
     "mask_indexing": Case("train", r"synchronizing-calls|nonzero|boolean"),
     "gan": Case("train", r"synchronizing-calls|\.item\(\)"),

@@ -164,7 +164,8 @@ class IdleGaps:
     # ``start_ns`` and ``end_ns``; ``following``, the row of the activity that ends it; ``launch``, that of its call in
     # ``api_calls``, -1 for none; ``launched_ns``, when this began, within the gap; ``wait``, the row in ``waits`` of
     # what the CPU last waited for, -1 for none; ``wait_to_ns``, until when it waited, within the gap; ``asked_ns``, a
-    # time whose range tells what the CPU did; and ``cause``: LAUNCHES, WAITS, WORK or GPU_SIDE
+    # time whose range tells what the CPU did; ``cause``: LAUNCHES, WAITS, WORK or GPU_SIDE; and ``loads``, whether a copy
+    # to the GPU ends it
     frame: pd.DataFrame
     range_names: npt.NDArray[np.object_]  # of long work of the CPU the range that is open then; else empty
     waits: pd.DataFrame  # see ``list_waits``
@@ -213,7 +214,7 @@ def explain_gaps(analysis: Analysis, activities: pd.DataFrame) -> IdleGaps:
 def _find_long_work(at_work: StepFunction, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     """Find in each of some times the longest work of the CPU between two calls or waits: how long it is, from and to.
 
-    0 for none. Only what is long counts, most of which may lie outside of the time.
+    0 for none. The work may begin before the time, or end after it.
     """
     begin, finish = at_work.end[:-1], at_work.start[1:]
     is_long = finish - begin >= LONG_NS
