@@ -7,7 +7,11 @@ import pytest
 from builders import MS, US, TraceBuilder
 
 import tcprof
+from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.products import saved_by
+from tcprof.findings.pricing.step import measure_step
 
 FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"
 FP16 = "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn"
@@ -96,3 +100,11 @@ def test_networks_in_float64_are_advised_float32(more: list[str], is_advised: bo
         advice = found["fp64-matmul"]
         assert advice.action == "Use float32, with TF32"
         assert 40 < advice.gain.low_pct < advice.gain.likely_pct < advice.gain.high_pct < 90
+
+
+@pytest.mark.parametrize(("after", "saved"), [("tf32", 0.0), ("bf16", 0.5)])
+def test_what_waits_for_memory_is_faster_by_its_bytes(after: str, saved: float, tmp_path: Path) -> None:
+    step = measure_step(tcprof.read(products("NVIDIA H200", "GH100").write(tmp_path)).analysis, 0)
+    assert step is not None
+    rows = step.kernels[step.kernels["work"] == PRODUCT].assign(bound=MEMORY)
+    assert saved_by(step, rows, "fp32", after) == pytest.approx(saved * 40 * MS)
