@@ -164,8 +164,8 @@ class IdleGaps:
     # ``start_ns`` and ``end_ns``; ``following``, the row of the activity that ends it; ``launch``, that of its call in
     # ``api_calls``, -1 for none; ``launched_ns``, when this began, within the gap; ``wait``, the row in ``waits`` of
     # what the CPU last waited for, -1 for none; ``wait_to_ns``, until when it waited, within the gap; ``asked_ns``, a
-    # time whose range tells what the CPU did; ``cause``: LAUNCHES, WAITS, WORK or GPU_SIDE; and ``loads``, whether a copy
-    # to the GPU ends it
+    # time whose range tells what the CPU did; ``cause``: LAUNCHES, WAITS, WORK or GPU_SIDE; and ``loads``, whether a
+    # copy to the GPU ends it
     frame: pd.DataFrame
     range_names: npt.NDArray[np.object_]  # of long work of the CPU the range that is open then; else empty
     waits: pd.DataFrame  # see ``list_waits``

@@ -25,23 +25,23 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
     if analysis.kernel_instances.empty or are_of_amd(analysis.gpus):
         return ()
     steps = measure_steps(analysis)
-    own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
-    found: list[Advice] = []
-    for gpu, advices in price_together(steps, own, rules_of_findings()).items():
-        for each in (*find_all_well(steps[gpu], advices), *advices):
-            named = rules_of_findings().get(each.rule)  # all-well is of none
-            is_of_use = steps[gpu].is_of_framework or not each.gain.is_known or not (named and named.of_framework)
-            options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in each.options)
-            found.append(replace(each, options=tuple(options)))
+    by_gpu = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
+    advices: list[Advice] = []
+    for gpu, of_rules in price_together(steps, by_gpu, rules_of_findings()).items():
+        for advice in (*find_all_well(steps[gpu], of_rules), *of_rules):
+            named = rules_of_findings().get(advice.rule)  # all-well is of none
+            is_of_use = steps[gpu].is_of_framework or not advice.gain.is_known or not (named and named.of_framework)
+            options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in advice.options)
+            advices.append(replace(advice, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
-    joined = join_alike(sorted(found, key=_order))
-    return tuple(sorted(joined, key=lambda each: _order(each, _explains_launches(joined))))
+    joined = join_alike(sorted(advices, key=_order))
+    return tuple(sorted(joined, key=lambda advice: _order(advice, _explains_launches(joined))))
 
 
-def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
+def find_all_well(step: Step, advices: Sequence[Advice]) -> list[Advice]:
     """Nothing to do in the program: no rule has anything to say of a step."""
     rules = rules_of_findings()
-    if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
+    if any(one.gain.is_notable or (not one.gain.is_known and rules[one.rule].of_program) for one in advices):
         return []
     if step.name and not measure_outside(step.analysis, step.gpu)[0] < MUCH_OUTSIDE_PCT:
         return []
@@ -51,47 +51,47 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))
-    known = kernels[kernels["hfu_pct"].notna()]
+    with_hfu = kernels[kernels["hfu_pct"].notna()]
     evidence = [f"the GPU is busy {units.format_pct(step.share_pct(step.busy_ns))} of {step.unit}"]
     evidence.append(f"tensor kernels take {units.format_pct(share)} of it")
-    if len(known):
-        weights = known["exposed_ns"] / known["exposed_ns"].sum()
-        hfu = float((known["hfu_pct"] * weights).sum())
+    if len(with_hfu):
+        weights = with_hfu["exposed_ns"] / with_hfu["exposed_ns"].sum()
+        hfu = float((with_hfu["hfu_pct"] * weights).sum())
         evidence.append(f"tensor kernels reach {units.format_pct(hfu)} of the dense peak at the boost clock")
     text = ("Nothing to do in the program", f"No rule expects to save at least 1 % of {step.unit}", "")
     about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
 
-def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
+def share_idle_time(step: Step, advices: Sequence[Advice]) -> list[Advice]:
     """Limit low and likely prices to the idle time together: the highest is left as it is, and so is each high one."""
     left = [100 * float(max(0.0, 1 - step.busy_ns / step.alone_ns[tracing])) for tracing in step.tracing]
-    sharing = [each for each in found if _idle_of(each) is not IdleTime.NONE]
+    sharing = [one for one in advices if _idle_of(one) is not IdleTime.NONE]
     shared: dict[str, Advice] = {}
-    for advice in sorted(sharing, key=lambda each: (_idle_of(each).value, -each.gain.likely_ns)):
+    for advice in sorted(sharing, key=lambda one: (_idle_of(one).value, -one.gain.likely_ns)):
         is_limited = shared and _idle_of(advice) is not IdleTime.LAUNCHES
         shared[advice.rule] = _limit(advice, left, ", ".join(shared)) if is_limited else advice
         saved = shared[advice.rule].gain.shares_pct
-        left = [float(max(0.0, most - won)) for most, won in zip(left, saved, strict=True)]
-    return [shared.get(each.rule, each) for each in found]
+        left = [float(max(0.0, most - saving)) for most, saving in zip(left, saved, strict=True)]
+    return [shared.get(one.rule, one) for one in advices]
 
 
-def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
+def _limit(advice: Advice, most_pct: Sequence[float], causes: str) -> Advice:
     low, likely, high = advice.gain.shares_pct
     gain = advice.gain.with_shares([min(low, most_pct[0]), min(likely, most_pct[1]), high])
-    gain = gain.because(f"this idle time is counted under {others}")
+    gain = gain.because(f"this idle time is counted under {causes}")
     counted_ns = advice.gain.likely_ns - gain.likely_ns
-    evidence = f"{units.format_ns(counted_ns)} of this idle time is counted under {others}"
-    rest = [each.gain for each in advice.options[1:]]
+    evidence = f"{units.format_ns(counted_ns)} of this idle time is counted under {causes}"
+    rest = [option.gain for option in advice.options[1:]]
     return advice.with_gains([gain, *rest], *([evidence] if counted_ns > _NOTABLE * advice.gain.likely_ns else []))
 
 
 _EXPLAINED_PCT = 10.0  # of a step
 
 
-def _explains_launches(found: Sequence[Advice]) -> bool:
+def _explains_launches(advices: Sequence[Advice]) -> bool:
     """Whether a specific cause saves so many launches that it comes before what only makes launches cheap."""
-    causes = [advice for advice in found if _idle_of(advice) is IdleTime.LAUNCHES]
+    causes = [advice for advice in advices if _idle_of(advice) is IdleTime.LAUNCHES]
     return sum(advice.gain.likely_pct for advice in causes) >= _EXPLAINED_PCT
 
 

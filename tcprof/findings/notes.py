@@ -54,23 +54,27 @@ def name_steps(analysis: Analysis) -> str:
 def describe_warm_up(analysis: Analysis) -> str:
     """What is left out of the figures per range as warm-up or slow, and of those per step; empty if nothing is."""
     steps = analysis.steps
-    others, slow = int((steps["kind"] > 0).sum()), int((steps["slow"] != "").sum())
+    skipped, slow = int((steps["kind"] > 0).sum()), int((steps["slow"] != "").sum())
     first = steps[steps["kind"] == 0]
     by_gpu = first.groupby("gpu")["warm_up"].agg(["sum", "size"]).astype(int)
-    told = ""
-    if others:
-        count = units.format_things(others, "step")
-        told = f"Figures per step cover one role: {count} of other roles {'is' if others == 1 else 'are'} excluded."
+    excluded = ""
+    if skipped:
+        count = units.format_things(skipped, "step")
+        excluded = (
+            f"Figures per step cover one role: {count} of other roles {'is' if skipped == 1 else 'are'} excluded."
+        )
     if slow:
-        told += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from figures of ranges too."
-    told = told.strip()
+        excluded += (
+            f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from figures of ranges too."
+        )
+    excluded = excluded.strip()
     if (share := share_of_compilation(analysis)) > 0:
-        told = (
+        excluded = (
             f"XLA's compilation, which tries out kernels, counts as warm-up: {units.format_pct(share)} of the "
-            f"kernel time. {told}"
+            f"kernel time. {excluded}"
         ).strip()
     if not by_gpu["sum"].any():
-        return told
+        return excluded
     name = name_steps(analysis)
     if len(by_gpu.drop_duplicates()) == 1:
         out, total = (units.format_count(count) for count in by_gpu.iloc[0])
@@ -83,7 +87,7 @@ def describe_warm_up(analysis: Analysis) -> str:
         f"Warm-up: {which} excluded from figures per range; the ranges around them and the whole capture include "
         "them. --warm-up all counts them everywhere."
     )
-    return f"{warm_up} {told}".strip()
+    return f"{warm_up} {excluded}".strip()
 
 
 def describe_kernel_order(analysis: Analysis) -> str:
@@ -156,8 +160,8 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
         precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
         peaks.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
     peaks += [f"no peak is known for {', '.join(unknown)}; --peak-tflops sets one"] * bool(unknown)
-    each = " in each kernel's precision" if len(peaks) > 1 else ""
-    return (f"{lead}{each}: {'; '.join(peaks)}.",)
+    unit = " in each kernel's precision" if len(peaks) > 1 else ""
+    return (f"{lead}{unit}: {'; '.join(peaks)}.",)
 
 
 def name_peak(analysis: Analysis) -> str:
@@ -202,25 +206,25 @@ def describe_modules(analysis: Analysis) -> str:
 
 def describe_homes(analysis: Analysis) -> tuple[str, ...]:
     """How much of the kernel time is in modules, for each GPU, and what the rest was."""
-    said = []
+    lines = []
     for gpu, rows in analysis.modules.groupby("gpu"):
         whole = rows[rows["depth"] == 0].set_index("phase")["share_pct"]
         outside = rows[rows["module"].isin([IN_NO_MODULE.format(phase=phase) for phase in PHASES])]
         rest = outside[outside["phase"] == ALL].set_index("name")["share_pct"].sort_values(ascending=False)
-        of_gpu = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
+        prefix = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
         inside = units.format_pct(max(100 - rest.sum(), 0))
         phases = [f"{phase} {units.format_pct(whole[phase])}" for phase in PHASES if whole.get(phase, 0) > 0]
-        others = [f"{name} {units.format_pct(share)}" for name, share in rest.items()]
-        said.append(
-            f"{of_gpu}{inside} of the kernel time is in a module{'; ' if others else ''}{', '.join(others)}. "
+        parts = [f"{name} {units.format_pct(share)}" for name, share in rest.items()]
+        lines.append(
+            f"{prefix}{inside} of the kernel time is in a module{'; ' if parts else ''}{', '.join(parts)}. "
             f"By phase: {', '.join(phases)}."
         )
         if rest.get(IN_NO_MODULE.format(phase=BACKWARD), 0) > whole.get(BACKWARD, 0) / 2 > 0:
             has_ops = (analysis.paths["domain"] == OPS_DOMAIN).any()
             how = analysis.recording.remedies.ops
             remedy = f" With {how}, its kernels are attributed to modules." if how else ""
-            said.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS + remedy)
-    return tuple(dict.fromkeys(said))
+            lines.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS + remedy)
+    return tuple(dict.fromkeys(lines))
 
 
 def describe_unresolved(rows: pd.DataFrame) -> str:
@@ -237,25 +241,25 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
     """What the operands' sizes ask for, beside what was executed, for each GPU; and where it is not known."""
     if not has_useful(analysis):
         return ()
-    said = []
+    lines = []
     for gpu, rows in analysis.modules[analysis.modules["depth"] == 0].groupby("gpu"):
-        of_gpu = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
+        prefix = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
         whole = rows.set_index("phase").loc[ALL]
         steps, share = max(int(whole["step_count"]), 1), whole["useful_pct"]
         if pd.isna(whole["useful_flop"]):
-            said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
+            lines.append(f"{prefix}{_describe_unknown(analysis, int(str(gpu)))}")
             continue
         on_tensor = units.format_count(share / 100 * whole["tensor_flop"] / steps)
         beside = f"; {on_tensor} on the Tensor Cores, {units.format_pct(share)} of the FLOP executed there"
         flop = units.format_count(whole["useful_flop"] / steps)
-        said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
+        lines.append(f"{prefix}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
         if share < 100 - _ALIKE:
             again = rows.set_index("phase")["tensor_flop"].get(RECOMPUTE, np.nan) / whole["tensor_flop"]
             computed = _AGAIN.format(share=units.format_pct(100 * again)) if again > 0 else ""
-            said.append(_MORE_EXECUTED.format(again=computed, else_="other " if computed else ""))
+            lines.append(_MORE_EXECUTED.format(again=computed, else_="other " if computed else ""))
         if share > 100 + _ALIKE and not find_contradictions(analysis):  # else the executed FLOP are too low
-            said.append(_LESS_EXECUTED)
-    return (*dict.fromkeys(said), *describe_utilization(analysis))
+            lines.append(_LESS_EXECUTED)
+    return (*dict.fromkeys(lines), *describe_utilization(analysis))
 
 
 def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
@@ -269,22 +273,22 @@ def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _measure_utilization(analysis: Analysis) -> dict[int, tuple[str, str]]:
-    known, column = {}, RANGES["hfu_pct"]
-    for gpu, of_gpu in analysis.ranges.groupby("gpu", sort=False):
+    by_gpu, column = {}, RANGES["hfu_pct"]
+    for gpu, ranges in analysis.ranges.groupby("gpu", sort=False):
         paths = counted_paths(analysis.steps[analysis.steps["gpu"] == gpu])
-        rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
+        rows = ranges[ranges["path"].isin(paths) if paths else ranges["depth"] == 0].to_dict("records")
         if len(rows) == 1 and not pd.isna(rows[0]["mfu_pct"]):
             executed = column.format(rows[0]["hfu_pct"])
             executed = units.at_least(executed) if column.is_lower_bound(rows[0]) else executed
-            known[int(str(gpu))] = units.format_pct(rows[0]["mfu_pct"]), executed
-    return known
+            by_gpu[int(str(gpu))] = units.format_pct(rows[0]["mfu_pct"]), executed
+    return by_gpu
 
 
 def say_utilization(analysis: Analysis, gpu: int) -> str:
     """MFU and HFU of a GPU in a few words or, of a PyTorch program, why MFU is unknown; empty for any other."""
-    known = _measure_utilization(analysis)
-    if gpu in known:
-        return f"MFU {known[gpu][0]} · HFU {known[gpu][1]} (of {name_peak(analysis)})"
+    by_gpu = _measure_utilization(analysis)
+    if gpu in by_gpu:
+        return f"MFU {by_gpu[gpu][0]} · HFU {by_gpu[gpu][1]} (of {name_peak(analysis)})"
     names = analysis.kernels["name"][analysis.kernels["gpu"] == gpu]
     if not names.map(lambda name: parse_name(name).of_pytorch).any() or not analysis.recording.remedies.shapes:
         return ""

@@ -44,10 +44,10 @@ def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
 def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
     if not kinds:
         return ()
-    first, *others = kinds
-    parts = [f"“{one_line(each['name'], 40)}” ({_often(each)}{_lacked(first, each)})" for each in others[:_MOST_NAMED]]
-    if more := others[_MOST_NAMED:]:
-        share = units.format_pct(sum(each["share_pct"] for each in more if each["share_pct"] > 0))
+    first, *rest = kinds
+    parts = [f"“{one_line(kind['name'], 40)}” ({_often(kind)}{_lacked(first, kind)})" for kind in rest[:_MOST_NAMED]]
+    if more := rest[_MOST_NAMED:]:
+        share = units.format_pct(sum(kind["share_pct"] for kind in more if kind["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     about = f"Figures are for “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
@@ -191,8 +191,8 @@ def _count_launches(analysis: Analysis, steps: pd.DataFrame) -> int:
     rows = launched["activity"].to_numpy()[launched["step"].isin(steps.index).to_numpy()]
     correlation = analysis.activities["correlation"].to_numpy()[rows]
     process = analysis.activities["process"].to_numpy()[rows]
-    known = correlation >= 0
-    return int((~known).sum()) + len(np.unique(process[known] << 32 | correlation[known]))
+    is_called = correlation >= 0
+    return int((~is_called).sum()) + len(np.unique(process[is_called] << 32 | correlation[is_called]))
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
@@ -215,8 +215,8 @@ def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
 def are_of_compilation(analysis: Analysis) -> Bools:
     """Which launches are those of XLA's compilation, as it tries kernels."""
     compiling = analysis.paths.index[analysis.paths["name"] == COMPILATION]
-    found: Bools = analysis.kernel_instances["path_id"].isin(compiling).to_numpy()
-    return found
+    is_compiling: Bools = analysis.kernel_instances["path_id"].isin(compiling).to_numpy()
+    return is_compiling
 
 
 def share_of_compilation(analysis: Analysis) -> float:
@@ -238,10 +238,10 @@ def from_kernel_order(analysis: Analysis) -> bool:
 
 
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
-    of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["window_ns"] > 0)]
+    ranges = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["window_ns"] > 0)]
     wanted = set(zip(paths["domain"], paths["path"], strict=True))
-    known = [each in wanted for each in zip(of_gpu["domain"], of_gpu["path"], strict=True)]
-    return of_gpu[np.array(known, dtype=bool)]
+    is_wanted = [key in wanted for key in zip(ranges["domain"], ranges["path"], strict=True)]
+    return ranges[np.array(is_wanted, dtype=bool)]
 
 
 def pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
@@ -249,14 +249,14 @@ def pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
     columns = (HEADLINE.name, *HEADLINE_INTERVAL)
     whole = float(rows["window_ns"].sum())
     coverage = _ratio((rows["window_ns"] * rows["coverage_pct"]).sum(), whole)
-    known = rows[rows[HEADLINE.name].notna()]
-    if not coverage >= 100 * MINIMUM_COVERAGE or not len(known):
+    measured = rows[rows[HEADLINE.name].notna()]
+    if not coverage >= 100 * MINIMUM_COVERAGE or not len(measured):
         return math.nan, math.nan, math.nan, coverage
-    if len(known) == 1:
-        mean, low, high = (float(known[name].iloc[0]) for name in columns)
+    if len(measured) == 1:
+        mean, low, high = (float(measured[name].iloc[0]) for name in columns)
         return mean, low, high, coverage
-    covered = known["window_ns"] * known["coverage_pct"]
-    mean, low, high = (_ratio((known[name] * covered).sum(skipna=False), covered.sum()) for name in columns)
+    covered = measured["window_ns"] * measured["coverage_pct"]
+    mean, low, high = (_ratio((measured[name] * covered).sum(skipna=False), covered.sum()) for name in columns)
     return mean, low, high, coverage
 
 
