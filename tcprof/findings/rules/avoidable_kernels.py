@@ -173,7 +173,7 @@ _COPIES = {  # by what copies: what to do, what is done, and the call
         "Views need no copy: expand instead of repeat, and kernels that take strides.",
         (
             "x.expand(...)  # instead of x.repeat(...)",
-            "scaled_dot_product_attention(query, key, value, enable_gqa=True)  # no repeat()",
+            "scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat()",
         ),
     ),
 }

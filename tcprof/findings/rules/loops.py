@@ -29,14 +29,14 @@ _FOREACH = (
     "torch._foreach_add_(averages, parameters, alpha=1 - decay)",
     "torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)",
 )
-_FUSED = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)  # or foreach=True",)
+_FUSED = ("optimizer = torch.optim.SGD(parameters, lr, fused=True)  # or foreach=True",)
 _SEQUENCE = (
-    "lstm = torch.nn.LSTM(inputs, hidden, batch_first=True)  # in place of LSTMCell",
+    "lstm = torch.nn.LSTM(inputs, hidden, batch_first=True)  # not LSTMCell",
     "outputs, state = lstm(sequence)  # all time steps in one call, by cuDNN",
 )
 _UNMASKED = (
     "y = y * mask  # or torch.where(mask, y, 0), instead of y[mask]",
-    "order = choice.argsort()  # experts: all tokens of one expert side by side, then torch.bmm",
+    "order = choice.argsort()  # experts: tokens side by side, then torch.bmm",
 )
 _NO_ANOMALY = (
     "# without torch.autograd.set_detect_anomaly(True) and torch.autograd.detect_anomaly()",

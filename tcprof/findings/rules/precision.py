@@ -135,7 +135,7 @@ _CUBLAS = (
 _SINGLE = (
     _ALLOW_TF32[0],
     "model = model.float()",
-    "batch = torch.from_numpy(array).to(device, torch.float32)  # NumPy's default is float64",
+    "batch = torch.from_numpy(array).to(device, torch.float32)  # not NumPy's 64",
     '# JAX: without jax.config.update("jax_enable_x64", True)',
 )
 
