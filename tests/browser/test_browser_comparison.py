@@ -128,6 +128,7 @@ def test_hostile_names_are_shown_as_text(visit, pages):
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
     shown = texts(opened, ".name")
     assert any(name.startswith(HOSTILE[0]) for name in shown)
+    draw(opened, "#steps-0")
     assert opened.locator("img").count() == 0
     assert opened.locator("a[href^=http]").count() == 0
     assert opened.locator("svg a, svg foreignObject, svg .math").count() == 0

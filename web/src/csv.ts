@@ -64,7 +64,8 @@ export function startSaving(drawn: (id: string) => Cells[] | null): void {
     const target = document.getElementById(id)!;
     const rows = () => {
       if (target instanceof HTMLTableElement) return tableRows(target);
-      return drawn(id) ?? figureRows(target as Partial<Figure>); // plotly leaves data and layout on the element
+      const figure = target as Partial<Figure>; // plotly leaves data and layout on the element that it has drawn in
+      return drawn(id) ?? figureRows(figure.data ? figure : JSON.parse(document.getElementById(target.dataset.figure!)!.textContent) as Figure);
     };
     button.addEventListener("click", () => saveCsv(id, rows()));
   }

@@ -44,15 +44,7 @@ function startIcicle(element: HTMLElement): void {
       if (!box.hidden) drawBars(box, { ...bars, ...sides[side], start }, data, focus, compared);
     });
     if (compared) showChanges(element, compared, focus);
-    showHits();
-  }
-  /** Let all but what the search looks for recede. */
-  function showHits(): void {
-    const wanted = words.split(/\s+/).filter(Boolean);
-    for (const box of boxes) {
-      box.classList.toggle("searched", wanted.length > 0);
-      for (const bar of findAll("button", box)) bar.classList.toggle("hit", wanted.every((word) => bar.title.toLowerCase().includes(word)));
-    }
+    markHits(boxes, words);
   }
   element.addEventListener("click", ({ target }) => {
     const bar = target instanceof Element ? target.closest<HTMLElement>("[data-node]") : null;
@@ -65,12 +57,21 @@ function startIcicle(element: HTMLElement): void {
     else if (selection) select(selection, { from: "figure" });
   });
   if (compared) markTwins(element);
-  document.addEventListener("tcprof:hits", ({ detail }) => { words = detail; showHits(); });
+  document.addEventListener("tcprof:hits", ({ detail }) => { words = detail; markHits(boxes, words); });
   for (const box of findAll(".bars", element)) box.addEventListener("keydown", (event) => moveFocus(box, event));
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
   new ResizeObserver(show).observe(compared ? element : boxes[0]);
   find(".undrawn", element).remove();
+}
+
+/** Let all but what the search looks for recede. */
+function markHits(boxes: readonly HTMLElement[], words: string): void {
+  const wanted = words.split(/\s+/).filter(Boolean);
+  for (const box of boxes) {
+    box.classList.toggle("searched", wanted.length > 0);
+    for (const bar of findAll("button", box)) bar.classList.toggle("hit", wanted.every((word) => bar.title.toLowerCase().includes(word)));
+  }
 }
 
 /** Draw a tree's bars in a box, with one of them at its full width. */

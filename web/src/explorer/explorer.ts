@@ -54,6 +54,11 @@ export class Explorer {
     return this.#models.filter(({ grouping }) => grouping.gpu === this.#gpu).map(({ grouping }) => grouping.by);
   }
 
+  /** How many columns are drawn. */
+  get columnCount(): number {
+    return this.#columns.filter(({ column }) => column).length;
+  }
+
   /** The parts of a change that its kernels belong to; none where they belong to none. */
   get groups(): readonly string[] {
     return this.#models.flatMap(({ grouping: { rows } }) => rows.group ?? []);

@@ -91,7 +91,7 @@ function update(box: HTMLElement, explorer: Explorer): void {
     : wanted.words || wanted.groups.length ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
   find(".explorer-notes", box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
   find(".columns summary", box).textContent =
-    `Columns (${grouping.columns.filter(({ title }) => explorer.isShown(title)).length} of ${grouping.columns.length})`;
+    `Columns (${explorer.columnCount} of ${grouping.columns.length})`;
   const list = find(".columns div", box);
   if (list.dataset.of === grouping.name) return;
   list.dataset.of = grouping.name;

@@ -14,11 +14,10 @@ const MOST = 12;
 type Found = Selection & { name: string };
 
 export function startSearch(timeline: Timeline): void {
-  const { subjects } = timeline;
   const input = find<HTMLInputElement>("#find");
   const list = find("#found");
   let [found, at]: [Found[], number] = [[], -1];
-  const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); };
+  const open = (isOpen: boolean) => { list.hidden = !isOpen; input.setAttribute("aria-expanded", String(isOpen)); };
   const mark = (place: number) => {
     at = place;
     Array.from(list.children).forEach((option, i) => option.setAttribute("aria-selected", String(i === place)));
@@ -27,21 +26,18 @@ export function startSearch(timeline: Timeline): void {
     list.children[place]?.scrollIntoView({ block: "nearest" });
   };
   const choose = (place: number) => {
-    close();
+    open(false);
     if (!found[place]) return;
     select(found[place], { from: "search" });
     mark((place + 1) % found.length); // where the next Enter leads
   };
   const show = () => {
-    const all = search(subjects, timeline.gpu, input.value.trim().toLowerCase());
+    const words = input.value.trim().toLowerCase();
+    const all = search(timeline.subjects, timeline.gpu, words);
     found = all.slice(0, MOST);
-    const work = all.length ? workOf(subjects, timeline.gpu, all) : null;
-    timeline.showHits(work);
-    document.dispatchEvent(new CustomEvent("tcprof:hits", { detail: input.value.trim().toLowerCase() }));
-    find(".hits").textContent = work ? describeHits(timeline.gpu, work) : "";
+    showHits(timeline, all, words);
     list.replaceChildren(...(found.length ? found.map(option) : nothing(input.value)));
-    list.hidden = !list.children.length;
-    input.setAttribute("aria-expanded", String(!list.hidden));
+    open(list.children.length > 0);
     mark(found.length ? 0 : -1);
   };
   input.addEventListener("input", show);
@@ -54,11 +50,23 @@ export function startSearch(timeline: Timeline): void {
     event.preventDefault();
     event.stopPropagation();
   });
+  followClicks(list, choose);
+  input.addEventListener("blur", () => open(false));
+}
+
+function followClicks(list: HTMLElement, choose: (place: number) => void): void {
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // the input keeps the focus
   list.addEventListener("click", ({ target }) => {
     if (target instanceof Element) choose(Array.from(list.children).findIndex((each) => each.contains(target)));
   });
-  input.addEventListener("blur", close);
+}
+
+/** Let the work of what was found stand out everywhere, and say how much it is. */
+function showHits(timeline: Timeline, found: readonly Found[], words: string): void {
+  const work = found.length ? workOf(timeline.subjects, timeline.gpu, found) : null;
+  timeline.showHits(work);
+  document.dispatchEvent(new CustomEvent("tcprof:hits", { detail: words }));
+  find(".hits").textContent = work ? describeHits(timeline.gpu, work) : "";
 }
 
 /** Names that hold all words, those that begin with the first one before the others. */

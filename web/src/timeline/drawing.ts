@@ -1,7 +1,7 @@
 /** The timeline as it is drawn, on one canvas: what is in its window, and what the pointer finds there. */
 import { isDark, readColor, type Painted } from "../colors";
 import { element, find } from "../dom";
-import { timeTicks } from "../format";
+import { formatMoment, formatSeconds, timeTicks } from "../format";
 import { firstAbove } from "../intervals";
 import { fillCurves, nearestPoint, type FilledCurve } from "./curves";
 import type { Gpu } from "./gpus";
@@ -147,6 +147,13 @@ export class Drawing {
     const arrow = this.highlights?.gpu === this.#gpu ? this.highlights.arrow : null;
     this.#frame.scrolled = this.#stage.scrollTop;
     paint(canvas, { ...this.#frame, ratio }, this.#drawn, { ticks: this.#ticks(), selected: this.#shown.mark, arrow });
+  }
+
+  /** A time in words: since its step began, or the recording where it is in none. */
+  momentAt(time: number): string {
+    const { start, end, number } = this.#gpu.details.steps;
+    const at = firstAbove(start, time) - 1;
+    return at >= 0 && time <= end[at] ? `step ${number[at]} + ${formatSeconds(time - start[at])}` : formatMoment(time);
   }
 
   /** Where steps begin; and times, counted from the beginning of the first step that is seen, or of the recording. */

@@ -1,6 +1,5 @@
 /** What is said of what is under the pointer, beside it, and a line there with its time. */
 import { element, find } from "../dom";
-import { formatMoment } from "../format";
 import type { Drawing, Pointed } from "./drawing";
 import { AXIS } from "./layout";
 import { GUTTER } from "./paint";
@@ -32,7 +31,7 @@ export function followPointer(plot: HTMLElement, drawing: Drawing, sayOf: (point
     const x = event.clientX - plot.getBoundingClientRect().left;
     line.hidden = x < GUTTER;
     Object.assign(line.style, { left: `${x}px`, top: `${AXIS}px`, height: `${drawing.frame.height - AXIS}px`, marginTop: `${drawing.frame.scrolled}px` });
-    line.dataset.time = formatMoment(pointed.time);
+    line.dataset.time = drawing.momentAt(pointed.time);
     line.classList.toggle("late", x > 0.8 * drawing.frame.width);
     say(x < GUTTER || event.buttons ? null : sayOf(pointed, event), event);
   });
