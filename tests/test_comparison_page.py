@@ -200,11 +200,11 @@ class TestFaultsAndWarnings:
         assert "base: Lost" not in one.text
 
     @pytest.mark.slow
-    def test_warnings_are_counted_below_the_verdict(self, steps):
+    def test_cautions_stand_beside_the_verdict(self, steps):
         findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
         text = plain(Page(render_page([steps], findings=[findings])))
-        assert text.index("2 things make") < text.index("Steps") < text.index("Different GPUs.")
-        assert text.index("Different clocks.") < text.index("New is odd.")
+        assert text.index("Different GPUs.") < text.index("Different clocks.") < text.index("New is odd.")
+        assert text.index("New is odd.") < text.index("Where a")
 
 
 class TestNavigation:
