@@ -93,9 +93,14 @@ def test_the_wheel_has_all_that_a_command_needs(built: Path, tmp_path: Path) -> 
     shutil.unpack_archive(wheel, with_wheel, "zip")
     environment = {**os.environ, "PYTHONPATH": str(with_wheel)}
     fixture = ROOT / "fixtures" / "mlp_fp16.sqlite"
-    for command in (["ranges", fixture], ["report", fixture, "-o", tmp_path / "page.html"], ["workloads"]):
+    for command in (
+        ["help", "MFU"],
+        ["ranges", fixture],
+        ["report", fixture, "-o", tmp_path / "page.html"],
+        ["workloads"],
+    ):
         run = [sys.executable, "-m", "tcprof", *map(str, command)]
         done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert str(with_wheel / "tcprof" / "_workloads") in done.stdout
-    assert (tmp_path / "page.html").stat().st_size > 1_000_000
+    assert (tmp_path / "page.html").stat().st_size > 500_000
