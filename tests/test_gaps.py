@@ -28,6 +28,10 @@ def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_
     assert not GAP_SUMS.find_invalid(sums)
     long = sums[~sums["short"]].groupby("gpu")["gap_count"].sum()
     assert long.reindex(sums["gpu"].unique(), fill_value=0).sum() == len(gaps)
+    longest = sums[sums["longest_gap"] > 0].merge(gaps, left_on=["gpu", "longest_gap"], right_on=["gpu", "number"])
+    assert (sums["longest_gap"] == 0).tolist() == sums["short"].tolist()
+    assert longest["path_x"].tolist() == longest["path_y"].str.replace(r"\d+", "*", regex=True).tolist()
+    assert (longest["longest_ns"] <= longest["end_ns"] - longest["start_ns"]).all()
     for gpu, of_gpu in sums.groupby("gpu"):
         capture, step = report.analysis.whole_capture(int(gpu)).iloc[0], measure_step(report.analysis, int(gpu))
         assert step is not None

@@ -149,8 +149,10 @@ def _sum_gaps(
         gap_count=("gap_count", "sum"),
         total_ns=("time_ns", "sum"),
         longest_ns=("time_ns", "max"),
+        longest_gap=("time_ns", "idxmax"),
         saving_ns=("saving_ns", "sum"),
     )
+    sums["longest_gap"] = np.where(is_long, is_long.cumsum(), 0)[sums["longest_gap"].to_numpy(np.int64)]
     share = 100 * sums["saving_ns"] / (inside.known_ns / count)
     order = ["saving_ns", "total_ns"]
     return GAP_SUMS.conform(sums.assign(share_pct=share).sort_values(order, ascending=False, kind="stable"))

@@ -105,6 +105,7 @@ GAP_SUMS = Schema(
         Int("gap_count", "Gaps.", title="Gaps"),
         Float("total_ns", "Their idle time between the first activity and the last.", title="Total"),
         Float("longest_ns", "The longest of them.", title="Longest"),
+        Int("longest_gap", "Number of the gap that this is, or is a part of; 0 up to 10 µs."),
         _SAVING,
         Float("share_pct", "This as a share of the mean step; without steps, of the time from first to last activity."),
     ),

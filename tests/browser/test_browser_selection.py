@@ -70,11 +70,15 @@ def test_a_reload_and_a_pasted_link_restore_window_and_selection(visit, pages):
     opened.wait_for_selector("html[data-drawn]", state="attached")
     assert window(opened) == pytest.approx(shown)
     assert selected(opened) == name != []
+    opened.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
+    opened.locator("[data-copy-link]").click()
+    assert opened.evaluate("window.copied") == link
     opened.goto("about:blank")
     opened.goto(link)
     opened.wait_for_selector("html[data-drawn]", state="attached")
     assert window(opened) == pytest.approx(shown)
     assert selected(opened) == name
+    assert 0 <= opened.locator("#timeline").bounding_box()["y"] < opened.viewport_size["height"] / 2, "scrolled there"
 
 
 @pytest.mark.parametrize(

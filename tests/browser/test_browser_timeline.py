@@ -207,6 +207,22 @@ def test_a_double_click_zooms_to_the_bar_and_two_clicks_on_two_bars_do_not_move(
     assert settled(opened) == whole, "Back undoes a zoom"
 
 
+def test_tensor_active_is_light_on_dark(timeline):
+    opened = timeline("long", scheme="dark")
+    opened.locator("[data-action=whole]").click()
+    settled(opened)
+    assert opened.evaluate(PEAK, "rgb(58,168,134)")[0][0] > 0
+
+
+def test_a_row_of_gaps_selects_the_longest_of_its_range(timeline):
+    opened = timeline("recorded")
+    sums = tcprof.read(TRANSFORMER).gap_sums
+    opened.locator("[data-group-by=gap]").click()
+    rows = opened.locator(".explorer tbody tr[aria-level='2']")
+    numbers = [int(row.get_attribute("data-item") or 0) for row in rows.all()]
+    assert sorted(number for number in numbers if number) == sorted(set(sums["longest_gap"]) - {0})
+
+
 def test_idle_time_is_selected_walked_and_told_of(timeline):
     opened = timeline("recorded")
     opened.locator(".shares .idle").click()

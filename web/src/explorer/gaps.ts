@@ -1,8 +1,7 @@
 /** Idle time as a table: by what causes it, then by where; a row selects the longest gap that it stands for. */
 import { formatCount, formatPercent, formatSeconds } from "../format";
 import type { Gpu } from "../timeline/gpus";
-import type { Gaps } from "../timeline/details";
-import type { GapSum, Header } from "../timeline/header";
+import type { GapSum } from "../timeline/header";
 import type { Column, Grouping, Kind } from "./data";
 
 interface Row {
@@ -12,7 +11,7 @@ interface Row {
 }
 
 /** The table of a GPU's idle time; none where it has none, or it is not known. */
-export function gapGrouping({ gpu, details: { gaps } }: Gpu, { causes }: Header): Grouping[] {
+export function gapGrouping({ gpu, details: { gaps } }: Gpu): Grouping[] {
   if (!gaps?.sums.length) return [];
   const rows: Row[] = [];
   for (const cause of new Set(gaps.sums.map((sum) => sum.cause))) {
@@ -28,7 +27,8 @@ export function gapGrouping({ gpu, details: { gaps } }: Gpu, { causes }: Header)
     column("Gaps", "How many there are in the recording.", "gap_count", total("gap_count"), formatCount),
     column("Longest", "The longest of them, which a click selects.", "longest_ns", rows.map(({ sums }) => Math.max(...sums.map(({ longest_ns: longest }) => longest))), formatNs),
   ];
-  const longest = rows.map(({ sums }) => longestOf(gaps, sums, causes));
+  const longest = rows.map(({ sums }) => sums.reduce((a, b) => (b.longest_ns > a.longest_ns ? b : a)).longest_gap)
+    .map((number) => (gaps.number.includes(number) ? number : 0)); // of many gaps the page has the longest
   return [{
     by: "gap", gpu, name: "gaps", caption: "Idle time by cause and range", first: "Why and where the GPU is idle", more: "", isOrdered: true, notes: [], columns,
     rows: {
@@ -42,18 +42,6 @@ export function gapGrouping({ gpu, details: { gaps } }: Gpu, { causes }: Header)
 export const nameOfCause = (cause: string | null) => (cause ? cause[0].toUpperCase() + cause.slice(1) : cause === null ? "Others" : "Unknown cause");
 
 const placeOf = ({ path, wait, short }: GapSum) => (short ? "gaps of 10 µs or less" : [path || "outside of ranges", wait].filter(Boolean).join(", "));
-
-/** The number of the longest listed gap of some sums; 0 where none is listed. */
-export function longestOf({ start, end, cause, number }: Gaps, sums: readonly GapSum[], causes: readonly string[]): number {
-  const wanted = Math.max(...sums.filter(({ short }) => !short).map(({ longest_ns: longest }) => longest));
-  let [best, away] = [0, Infinity];
-  for (let i = 0; i < start.length; i++) {
-    if (causes[cause[i]] !== sums[0].cause) continue;
-    const distance = Math.abs(1e9 * (end[i] - start[i]) - wanted);
-    if (distance < away) [best, away] = [number[i], distance];
-  }
-  return best;
-}
 
 const formatNs = (ns: number) => formatSeconds(ns * 1e-9);
 

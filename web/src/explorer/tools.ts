@@ -20,7 +20,7 @@ export async function startExplorers(drawing: Promise<Timeline | null>): Promise
 async function startExplorer(box: HTMLElement, drawing: Promise<Timeline | null>): Promise<void> {
   const packed = await readGroupings(document.getElementById(box.dataset.explorer!)!);
   const timeline = await drawing; // its names are what the rows select
-  const gaps = packed[0].by ? timeline?.subjects.gpus.flatMap((gpu) => gapGrouping(gpu, timeline.subjects.header)) : [];
+  const gaps = packed[0].by ? timeline?.subjects.gpus.flatMap(gapGrouping) : [];
   const groupings = [...packed, ...gaps ?? []];
   const tell = () => { if (explorer) update(box, explorer); };
   let explorer: Explorer | null = null;

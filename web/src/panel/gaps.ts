@@ -4,11 +4,12 @@ import { countWithin } from "../intervals";
 import { select, type Selection } from "../selection";
 import { innermost } from "../timeline/bars";
 import type { Gaps } from "../timeline/details";
-import { longestOf, nameOfCause } from "../explorer/gaps";
+import { nameOfCause } from "../explorer/gaps";
 import type { Gpu } from "../timeline/gpus";
 import { runningIn } from "../timeline/launching";
 import type { Subject, Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
+import type { Line } from "./content";
 
 const HINTS: Record<string, string> = {
   "launch-bound": "The CPU launches kernels more slowly than the GPU runs them",
@@ -56,12 +57,6 @@ function savingOfLike({ saves, cause, path }: Gaps, at: number): string {
   return sum ? `${formatSeconds(sum)} per step` : "–";
 }
 
-interface Line {
-  name: string;
-  note: string;
-  selection: Selection | null;
-}
-
 /** The calls of the CUDA API in a gap, and the ranges that were innermost, each with its time in it. */
 export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, place }: Subject): { title: string; lines: Line[] }[] {
   const { calls, callNames, host } = gpu.lanes;
@@ -84,19 +79,19 @@ export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, p
 export function startIdle(timeline: Timeline): void {
   document.addEventListener("click", ({ target }) => {
     const idle = target instanceof Element ? target.closest<HTMLElement>(".shares .idle, .share-names .idle-name, .bars .bar-idle") : null;
-    const selection = idle && longestGap(timeline.gpu, timeline.subjects.header.causes, idle.dataset.between !== undefined);
+    const selection = idle && longestGap(timeline.gpu, idle.dataset.between !== undefined);
     if (selection) select(selection, { from: "element" });
   });
 }
 
 /** The longest gap of what costs most, or the longest between steps. */
-export function longestGap(gpu: Gpu, causes: readonly string[], between = false): Selection | null {
+function longestGap(gpu: Gpu, between: boolean): Selection | null {
   const { gaps } = gpu.details;
   if (!gaps?.number.length) return null;
   let best = 0;
   for (let i = 0; i < gaps.start.length; i++) {
     if (gaps.between[i] && (!best || gaps.saves[i] > gaps.saves[best - 1])) best = i + 1;
   }
-  const number = between && best ? gaps.number[best - 1] : longestOf(gaps, gaps.sums.filter(({ short }) => !short).slice(0, 1), causes);
+  const number = between && best ? gaps.number[best - 1] : gaps.sums.find(({ longest_gap: listed }) => listed)?.longest_gap;
   return number ? { kind: "gap", gpu: gpu.gpu, number } : null;
 }

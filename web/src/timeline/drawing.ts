@@ -245,8 +245,8 @@ export class Drawing {
 }
 
 function readInks(): Inks {
-  const [ink, soft, line, page, card, focus] = ["--ink", "--soft", "--line", "--page", "--card", "--focus"].map(readColor);
-  return { ink, soft, line, page, card, focus };
+  const [ink, soft, line, page, card, focus, bar] = ["--ink", "--soft", "--line", "--page", "--card", "--focus", "--bar"].map(readColor);
+  return { ink, soft, line, page, card, focus, bar };
 }
 
 function readLooks(): Looks {

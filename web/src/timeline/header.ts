@@ -47,7 +47,7 @@ export interface PackedModules extends PackedTotals {
 }
 
 /** Idle time by cause and place: in a step, in ns, and its share of the step; the rest of many has no cause. */
-export interface GapSum extends Record<"gap_count" | "total_ns" | "longest_ns" | "saving_ns" | "share_pct", number> {
+export interface GapSum extends Record<"gap_count" | "longest_ns" | "longest_gap" | "saving_ns" | "share_pct", number> {
   cause: string | null;
   path: string;
   wait: string;

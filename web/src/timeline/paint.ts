@@ -15,7 +15,7 @@ export interface Size {
 }
 
 /** The colours of the page that the timeline takes. */
-export interface Inks extends Record<"ink" | "soft" | "line" | "page" | "card" | "focus", string> {}
+export interface Inks extends Record<"ink" | "soft" | "line" | "page" | "card" | "focus" | "bar", string> {}
 
 /** What is shown of the timeline: seconds from left to right, and by how many pixels its lanes are scrolled. */
 export interface Frame extends Size {
@@ -124,7 +124,10 @@ function paintLane(pen: Pen, frame: Frame, across: Across, { lane, filled, curve
     const [top, bottom, high] = [place(0), place(1), lane.strip.high];
     pen.fillStyle = frame.inks.line;
     pen.fillRect(GUTTER, bottom - 1, frame.width, 1);
-    for (const curve of curves) paintCurve(pen, curve, across, (value) => bottom - 1 - (value / high) * (bottom - top - 3));
+    for (const curve of curves) {
+      pen.fillStyle = lane.group === "tensor" ? frame.inks.bar : curve.color;
+      paintCurve(pen, curve, across, (value) => bottom - 1 - (value / high) * (bottom - top - 3));
+    }
   }
   if (filled) paintBars(pen, frame, across, filled, place);
   pen.strokeStyle = frame.inks.focus;

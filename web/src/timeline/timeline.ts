@@ -238,7 +238,7 @@ function listenToLanes(gpus: readonly Gpu[], drawing: Drawing): void {
       drawing.scheduleAnew();
     });
     const swatch = element("span", { className: "swatch" });
-    swatch.style.background = all[0].color;
+    swatch.style.background = name === TITLES.tensor ? "var(--bar)" : all[0].color;
     return element("label", {}, box, " ", swatch, name);
   });
   find(".lanes-menu div").prepend(...lanes, ...(boxes.length > 1 ? boxes : []));

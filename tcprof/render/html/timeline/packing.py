@@ -117,19 +117,20 @@ def add_gaps(store: ArrayStore, analysis: Analysis, gpu: int, every: Gaps, bars:
     }
     added = {name: store.add(np.asarray(values, dtype=np.int64)) for name, values in arrays.items()}
     start_of = store.add(start, ascending=True)
-    return {"start": start_of, **added, "count": len(length), "steps": int(count), "sums": _list_sums(sums)}
+    return {"start": start_of, **added, "steps": int(count), "sums": _list_sums(sums)}
 
 
 def _list_sums(sums: pd.DataFrame) -> list[Header]:
     """List sums for a table, the smallest ones as one."""
-    columns = ["gap_count", "total_ns", "longest_ns", "saving_ns", "share_pct"]
+    columns = ["gap_count", "longest_ns", "longest_gap", "saving_ns", "share_pct"]
     texts = ["cause", "path", "wait", "short"]
     first, rest = sums.iloc[:_MOST_SUMS], sums.iloc[_MOST_SUMS:]
     rows = [
         {**{name: row[name] for name in texts}, **{name: float(row[name]) for name in columns}}
         for row in first.to_dict("records")
     ]
-    last = {**rest[columns].sum().astype(float).to_dict(), "longest_ns": float(rest["longest_ns"].max())}
+    longest = rest.nlargest(1, "longest_ns")[["longest_ns", "longest_gap"]].astype(float).to_dict("records")
+    last = {**rest[columns].sum().astype(float).to_dict(), **(longest[0] if longest else {})}
     return [*rows, *[{"cause": None, "path": "", "wait": "", "short": False, **last}][: len(rest)]]
 
 
