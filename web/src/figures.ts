@@ -57,7 +57,7 @@ export function startFigures(follow: Follow): Promise<void> {
   });
 }
 
-/** Let those that are drawn follow the page's colours, and parts that open, in which they have no width before. */
+/** Let those that are drawn follow the page's colours and width. */
 function fitFigures(): void {
   const restyle = () => relayout(appearance());
   onColors(restyle);

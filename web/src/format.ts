@@ -38,7 +38,7 @@ export function formatScaled(value: number, unit: string): string {
 
 const TICK_STEPS = [1, 2, 5, 10];
 
-/** Round times from one to another, in seconds, with their unit: plotly would write "50ms". */
+/** Round times from one to another, in seconds, with their texts. */
 export function timeTicks(low: number, high: number, most: number): { tickvals: number[]; ticktext: string[] } {
   const least = (high - low) / most;
   const size = 10 ** Math.floor(Math.log10(least));

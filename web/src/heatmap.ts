@@ -1,7 +1,8 @@
 /** The heat map of a job: a cell for each rank and step. Its data are packed as the timeline's are. */
-import { readColor, systemDark } from "./colors";
-import { find } from "./dom";
+import { onColors, readColor } from "./colors";
+import { element, find, onKeys } from "./dom";
 import { formatPercent, formatScaled, formatSeconds } from "./format";
+import { penOn } from "./timeline/paint";
 import { unpack } from "./timeline/unpack";
 
 interface Metric extends Record<"scale" | "values" | "least" | "low" | "high", number>, Record<"title" | "unit", string> {
@@ -20,125 +21,142 @@ const LABEL = { row: 14, column: 48 }; // pixels from one number to the next
 
 /** Draw the heat map of a page that has one. */
 export async function startHeatmap(): Promise<void> {
-  const element = document.querySelector<HTMLElement>("[data-heatmap]");
-  if (!element) return;
-  const { header, read } = await unpack<Header>(document.getElementById(element.dataset.heatmap!)!.textContent);
-  const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
-  const [canvas, cell] = [find<HTMLCanvasElement>("canvas", element), find("[data-cell]", element)];
-  const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find<HTMLSelectElement>(name, element));
-  const columns = header.steps.length;
-  const cursor = { row: 0, column: 0, isSet: false };
-  const metric = () => header.metrics[Number(metricOf.value)];
-  const rankAt = (row: number) => orderOf.value === "cost" ? header.order[row] : row;
-  const height = () => Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
+  const box = document.querySelector<HTMLElement>("[data-heatmap]");
+  if (!box) return;
+  const { header, read } = await unpack<Header>(document.getElementById(box.dataset.heatmap!)!.textContent);
+  new Heatmap(box, header, header.metrics.map(({ values }) => read(values, Float64Array)));
+  find(".undrawn", box).remove();
+}
 
-  function readValue(number: number, cell: number): number {
-    const { scale, least } = header.metrics[number];
-    const stored = values[number][cell];
-    return stored ? least + (stored - 1) * scale : NaN; // 0 is unknown
-  }
-  function valueAt(place: number, column: number): number {
-    return readValue(Number(metricOf.value), place * columns + column);
+class Heatmap {
+  readonly #box: HTMLElement;
+  readonly #header: Header;
+  readonly #values: readonly Float64Array[];
+  readonly #canvas: HTMLCanvasElement;
+  readonly #metricOf: HTMLSelectElement;
+  readonly #orderOf: HTMLSelectElement;
+  readonly #row: number; // pixels
+  #cursor: { row: number; column: number } | null = null;
+
+  /** @param values - Of each metric, by rank and step. */
+  constructor(box: HTMLElement, header: Header, values: readonly Float64Array[]) {
+    [this.#box, this.#header, this.#values] = [box, header, values];
+    this.#canvas = find<HTMLCanvasElement>("canvas", box);
+    [this.#metricOf, this.#orderOf] = [find("[data-metric]", box), find("[data-order]", box)];
+    this.#row = Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
+    this.#listen();
+    this.#show();
   }
 
-  function paintCells(): HTMLCanvasElement {
-    const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
-    const context = cells.getContext("2d")!;
-    const image = context.createImageData(columns, header.ranks.length);
+  get #metric(): Metric {
+    return this.#header.metrics[Number(this.#metricOf.value)];
+  }
+
+  #rankAt(row: number): number {
+    return this.#orderOf.value === "cost" ? this.#header.order[row] : row;
+  }
+
+  #valueOf(metric: number, row: number, column: number): number {
+    const { metrics, steps } = this.#header;
+    const stored = this.#values[metric][this.#rankAt(row) * steps.length + column];
+    return stored ? metrics[metric].least + (stored - 1) * metrics[metric].scale : NaN; // 0 is unknown
+  }
+
+  #listen(): void {
+    const { ranks, steps } = this.#header;
+    this.#canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+      if (offsetX < LEFT || offsetY > this.#row * ranks.length) return;
+      this.#moveTo(Math.floor(offsetY / this.#row), Math.floor((offsetX - LEFT) / (this.#canvas.clientWidth - LEFT) * steps.length));
+    });
+    this.#canvas.addEventListener("click", () => this.#open());
+    const step = (down: number, right: number) => () => this.#moveTo((this.#cursor?.row ?? 0) + down, (this.#cursor?.column ?? 0) + right);
+    onKeys(this.#canvas, {
+      ArrowUp: step(-1, 0), ArrowDown: step(1, 0), ArrowLeft: step(0, -1), ArrowRight: step(0, 1), Enter: () => this.#open(),
+    });
+    for (const choice of [this.#metricOf, this.#orderOf]) choice.addEventListener("change", () => this.#show());
+    new ResizeObserver(() => this.#draw()).observe(find(".table-tools", this.#box));
+    onColors(() => this.#show());
+  }
+
+  #moveTo(row: number, column: number): void {
+    const { ranks, steps } = this.#header;
+    this.#cursor = { row: Math.min(Math.max(row, 0), ranks.length - 1), column: Math.min(Math.max(column, 0), steps.length - 1) };
+    this.#draw();
+    find("[data-cell]", this.#box).textContent = this.#describe(this.#cursor.row, this.#cursor.column);
+  }
+
+  #describe(row: number, column: number): string {
+    const { metrics, ranks, steps, links } = this.#header;
+    const rank = this.#rankAt(row);
+    const texts = metrics.map(({ title, unit }, metric) => `${title} ${format(this.#valueOf(metric, row, column), unit)}`);
+    return `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click: its page" : ""}`;
+  }
+
+  #open(): void {
+    const link = this.#header.links[this.#rankAt(this.#cursor?.row ?? 0)];
+    if (link) location.href = link;
+  }
+
+  #show(): void {
+    const { low, high, unit, bad } = this.#metric;
+    find("[data-low]", this.#box).textContent = format(low, unit);
+    find("[data-high]", this.#box).textContent = format(high, unit);
+    const ends = bad ? "var(--kept), var(--loss)" : "var(--loss), var(--kept)";
+    find(".swatch", this.#box).style.background = `linear-gradient(90deg, ${ends})`;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { ranks, steps } = this.#header;
+    const [width, height] = [Math.max(this.#canvas.clientWidth - LEFT, 1), this.#row * ranks.length];
+    this.#canvas.style.height = `${height + BELOW}px`;
+    const pen = penOn(this.#canvas, { width: width + LEFT, height: height + BELOW, ratio: devicePixelRatio || 1 });
+    pen.imageSmoothingEnabled = this.#row < 1 || steps.length > width;
+    pen.drawImage(this.#cells(), LEFT, 0, width, height);
+    this.#drawNumbers(pen, width, height);
+    if (!this.#cursor) return;
+    const cell = width / steps.length;
+    pen.lineWidth = 2;
+    pen.strokeStyle = pen.fillStyle;
+    pen.strokeRect(LEFT + this.#cursor.column * cell, this.#cursor.row * this.#row, cell, this.#row);
+  }
+
+  #drawNumbers(pen: CanvasRenderingContext2D, width: number, height: number): void {
+    const { ranks, steps } = this.#header;
+    pen.fillStyle = getComputedStyle(this.#canvas).color;
+    pen.font = "12px system-ui, sans-serif";
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    for (let row = 0; row < ranks.length; row += Math.ceil(LABEL.row / this.#row)) {
+      pen.fillText(`${row ? "" : "rank "}${ranks[this.#rankAt(row)]}`, LEFT - 6, Math.max((row + 0.5) * this.#row, LABEL.row / 2));
+    }
+    pen.fillText("step", LEFT - 6, height + BELOW / 2);
+    pen.textAlign = "center";
+    for (let column = 0; column < steps.length; column += Math.ceil(LABEL.column * steps.length / width)) {
+      pen.fillText(String(steps[column]), LEFT + (column + 0.5) * width / steps.length, height + BELOW / 2);
+    }
+  }
+
+  /** The cells as a picture of a pixel each. */
+  #cells(): HTMLCanvasElement {
+    const size = { width: this.#header.steps.length, height: this.#header.ranks.length };
+    const [cells, image] = [element("canvas"), new ImageData(size.width, size.height)];
     const [good, bad] = ["--kept", "--loss"].map((name) => readChannels(readColor(name)));
-    const { low, high, bad: muchIsBad } = metric();
-    for (let row = 0; row < header.ranks.length; row++) {
-      for (let column = 0; column < columns; column++) {
-        const value = valueAt(rankAt(row), column);
+    const { low, high, bad: muchIsBad } = this.#metric;
+    for (let row = 0; row < size.height; row++) {
+      for (let column = 0; column < size.width; column++) {
+        const value = this.#valueOf(Number(this.#metricOf.value), row, column);
         if (Number.isNaN(value)) continue; // transparent
         const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
         const share = muchIsBad ? part : 1 - part;
-        const at = 4 * (row * columns + column);
+        const at = 4 * (row * size.width + column);
         for (let k = 0; k < 3; k++) image.data[at + k] = good[k] + (bad[k] - good[k]) * share;
         image.data[at + 3] = 255;
       }
     }
-    context.putImageData(image, 0, 0);
+    penOn(cells, { ...size, ratio: 1 }).putImageData(image, 0, 0);
     return cells;
   }
-
-  function draw(): void {
-    const [width, rows] = [Math.max(canvas.clientWidth - LEFT, 1), height() * header.ranks.length];
-    const ratio = devicePixelRatio || 1;
-    canvas.style.height = `${rows + BELOW}px`;
-    Object.assign(canvas, { width: (width + LEFT) * ratio, height: (rows + BELOW) * ratio });
-    const context = canvas.getContext("2d")!;
-    context.scale(ratio, ratio);
-    context.imageSmoothingEnabled = height() < 1 || columns > width;
-    context.drawImage(paintCells(), LEFT, 0, width, rows);
-    context.fillStyle = getComputedStyle(canvas).color;
-    context.font = "12px system-ui, sans-serif";
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    const everyRow = Math.ceil(LABEL.row / height());
-    for (let row = 0; row < header.ranks.length; row += everyRow) {
-      context.fillText(`${row ? "" : "rank "}${header.ranks[rankAt(row)]}`, LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
-    }
-    context.fillText("step", LEFT - 6, rows + BELOW / 2);
-    context.textAlign = "center";
-    const everyColumn = Math.ceil(LABEL.column * columns / width);
-    for (let column = 0; column < columns; column += everyColumn) {
-      context.fillText(String(header.steps[column]), LEFT + (column + 0.5) * width / columns, rows + BELOW / 2);
-    }
-    if (!cursor.isSet) return;
-    context.lineWidth = 2;
-    context.strokeStyle = context.fillStyle;
-    context.strokeRect(LEFT + cursor.column * width / columns, cursor.row * height(), width / columns, height());
-  }
-
-  function say(): void {
-    const place = rankAt(cursor.row);
-    const texts = header.metrics.map(({ title, unit }, number) =>
-      `${title} ${format(readValue(number, place * columns + cursor.column), unit)}`);
-    const opens = header.links[place] ? ". Click: its page" : "";
-    cell.textContent = `Rank ${header.ranks[place]}, step ${header.steps[cursor.column]}: ${texts.join(", ")}${opens}`;
-  }
-
-  function show(): void {
-    const { low, high, unit } = metric();
-    find("[data-low]", element!).textContent = format(low, unit);
-    find("[data-high]", element!).textContent = format(high, unit);
-    const ends = metric().bad ? "var(--kept), var(--loss)" : "var(--loss), var(--kept)";
-    find(".swatch", element!).style.background = `linear-gradient(90deg, ${ends})`;
-    draw();
-  }
-
-  function moveTo(row: number, column: number): void {
-    cursor.row = Math.min(Math.max(row, 0), header.ranks.length - 1);
-    cursor.column = Math.min(Math.max(column, 0), columns - 1);
-    cursor.isSet = true;
-    draw();
-    say();
-  }
-  function open(): void {
-    const link = header.links[rankAt(cursor.row)];
-    if (link) location.href = link;
-  }
-
-  canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
-    const width = canvas.clientWidth - LEFT;
-    if (offsetX < LEFT || offsetY > height() * header.ranks.length) return;
-    moveTo(Math.floor(offsetY / height()), Math.floor((offsetX - LEFT) / width * columns));
-  });
-  canvas.addEventListener("click", open);
-  canvas.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (event.key === "Enter") open();
-    if (!step) return;
-    event.preventDefault();
-    moveTo(cursor.row + step[0], cursor.column + step[1]);
-  });
-  for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show);
-  new ResizeObserver(draw).observe(find(".table-tools", element));
-  new MutationObserver(show).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  systemDark.addEventListener("change", show);
-  show();
-  find(".undrawn", element).remove();
 }
 
 /** Red, green and blue of a colour such as #d81b60. */

@@ -135,12 +135,12 @@ function drawCurve(shownAt: HTMLCanvasElement, { curves, lanes }: Gpu, shown: Sh
       pen.fillRect(left, floor - rise, across(end[i]) - left, rise);
     }
   };
-  const addCurve = (name: string, color: string, opacity: number) => {
+  const addCurve = (name: string, color: string, ofHighest: number) => {
     const curve = curves.get(name);
     if (!curve) return;
     const level = windowOf(curve.levels, ...shown.whole, Math.max(width, 100));
     const { high, mean } = level.curves[curve.place]();
-    add(level, color, opacity, (i) => (curve.step * (high[i] - 1)) / 100);
+    if (ofHighest) add(level, color, ofHighest, (i) => (curve.step * (high[i] - 1)) / 100);
     add(level, color, 1, (i) => (curve.step * (mean[i] - 1)) / 100);
   };
   addCurve("GR Active", "--line", 0);

@@ -1,6 +1,6 @@
 /** What a reader does to the timeline by hand: clicks, drags, the wheel, two fingers, and keys. */
 import { coarsePointer } from "../colors";
-import { find, isPlain, onKeys, onPageKey } from "../dom";
+import { find, onKeys, onPageKey } from "../dom";
 import { formatSeconds } from "../format";
 import type { Drawing, Pointed } from "./drawing";
 import { NOWHERE, say } from "./hover";
@@ -101,7 +101,7 @@ export function followKeys(plot: HTMLElement, drawing: Drawing, shown: Shown, re
   onPageKey((event) => {
     const { key } = event;
     const isHere = plot.contains(document.activeElement);
-    if (isPlain(event) && key in moves && (isHere || "wasd".includes(key))) { event.preventDefault(); moves[key](); }
+    if (key in moves && (isHere || "wasd".includes(key))) { event.preventDefault(); moves[key](); }
   });
   let at: { lane: Lane; place: Place } | null = null;
   const point = (next: typeof at) => {

@@ -1,4 +1,4 @@
-/** Samples of the timeline: levels of detail, and the points of one window. Knows neither page nor plotly. */
+/** Samples of the timeline: levels of detail, and the points of one window. Knows no page. */
 import { firstAbove } from "../intervals";
 
 /** A curve's smallest, mean and largest value of each interval, in steps, from 1 on; 0 is unknown. */

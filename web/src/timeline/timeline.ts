@@ -12,7 +12,7 @@ import type { Header } from "./header";
 import { highlightsOf } from "./highlights";
 import { followPointer, NOWHERE, say } from "./hover";
 import { lanesOf, TITLES, type Group } from "./layout";
-import { barAt, selectionOf, type FoundBar } from "./pointing";
+import { selectionOf, type FoundBar } from "./pointing";
 import { Shown } from "./shown";
 import { spanOf, Subjects, type Span, type Subject } from "./subjects";
 import { unpack } from "./unpack";
@@ -126,8 +126,8 @@ function makeTimeline(subjects: Subjects, shown: Shown, drawing: Drawing): Timel
 
 function reactTo({ subjects, drawing }: Timeline): Reactions {
   const find = (pointed: Pointed): FoundBar | null => {
-    const innermost = pointed.lane?.kind === "inner" ? drawing.placeAt(pointed) : null;
-    return innermost ? { kind: "host", bar: innermost.bar } : barAt(drawing.gpu, pointed);
+    const [kind, place] = [pointed.lane?.kind, drawing.placeAt(pointed)];
+    return !kind || kind === "curve" || !place ? null : { kind: kind === "inner" ? "host" : kind, bar: place.bar };
   };
   const selectionAt = (pointed: Pointed) => {
     const found = find(pointed);
