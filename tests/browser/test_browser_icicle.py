@@ -50,7 +50,7 @@ def test_a_click_zooms_and_selects_and_one_above_goes_back(visit, pages):
     assert opened.messages == []
 
 
-def test_kernels_have_their_classes_colours_idle_time_is_a_gap_and_a_search_marks_hits(visit, pages):
+def test_kernels_have_their_classes_colours_and_a_search_marks_hits(visit, pages):
     opened = visit(pages / "recorded.html")
     color = "bar => getComputedStyle(bar).backgroundColor"
     kernels = {opened.locator(f"{BARS}.bar-kernel").nth(place).evaluate(color) for place in range(8)}
@@ -61,9 +61,15 @@ def test_kernels_have_their_classes_colours_idle_time_is_a_gap_and_a_search_mark
     hits = opened.locator(f"{BARS}.hit")
     assert 0 < hits.count() < opened.locator(BARS).count()
     assert "backward" in hits.first.get_attribute("title").lower()
-    opened.locator("#find").press("Escape")
-    opened.locator(f"{BARS}.bar-idle").first.click()
+
+
+def test_idle_time_between_launches_is_the_longest_gap_that_its_bar_tells_of(visit, pages):
+    opened = visit(pages / "modules.html")
+    idle = opened.locator(f"{BARS}.bar-idle[title*='longest']").first
+    longest = idle.get_attribute("title").split("\n")[0].rpartition("longest ")[2]
+    idle.click()
     assert opened.evaluate("location.hash").startswith("#gap=")
+    assert f"idle for {longest}" in opened.locator(".panel-title").text_content()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])

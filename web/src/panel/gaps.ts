@@ -79,19 +79,20 @@ export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, p
 export function startIdle(timeline: Timeline): void {
   document.addEventListener("click", ({ target }) => {
     const idle = target instanceof Element ? target.closest<HTMLElement>(".shares .idle, .share-names .idle-name, .bars .bar-idle") : null;
-    const selection = idle && longestGap(timeline.gpu, idle.dataset.between !== undefined);
+    const selection = idle && longestGap(timeline.gpu, idle);
     if (selection) select(selection, { from: "element" });
   });
 }
 
-/** The longest gap of what costs most, or the longest between steps. */
-function longestGap(gpu: Gpu, between: boolean): Selection | null {
-  const { gaps } = gpu.details;
+/** Of a bar in an icicle the longest gap in the steps, or between them; else the longest of what costs most. */
+function longestGap({ gpu, details: { gaps } }: Gpu, idle: HTMLElement): Selection | null {
   if (!gaps?.number.length) return null;
-  let best = 0;
-  for (let i = 0; i < gaps.start.length; i++) {
-    if (gaps.between[i] && (!best || gaps.saves[i] > gaps.saves[best - 1])) best = i + 1;
+  let best = -1;
+  if (idle.classList.contains("bar-idle")) {
+    gaps.saves.forEach((saves, i) => {
+      if (Boolean(gaps.between[i]) === (idle.dataset.between !== undefined) && saves > (gaps.saves[best] ?? 0)) best = i;
+    });
   }
-  const number = between && best ? gaps.number[best - 1] : gaps.sums.find(({ longest_gap: listed }) => listed)?.longest_gap;
-  return number ? { kind: "gap", gpu: gpu.gpu, number } : null;
+  const number = gaps.number[best] ?? gaps.sums.find(({ longest_gap: listed }) => listed)?.longest_gap;
+  return number ? { kind: "gap", gpu, number } : null;
 }

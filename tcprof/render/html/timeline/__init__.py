@@ -1,7 +1,4 @@
-"""What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
-
-The page's script fills the figure's traces, which say in their ``meta`` what they are, for the window that is shown.
-"""
+"""What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and what they are called."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
