@@ -5,7 +5,7 @@ import { fromFragment, isSame, parseSelection, toFragment, type PageState, type 
 export type { Selection, View } from "./selection_fragment";
 
 /** Whether the reader chose, and where, or the address did: when the page is opened, and by Back and Forward. */
-export type Origin = "address" | "element" | "figure" | "keyboard" | "panel" | "search" | "strip" | "table" | "timeline";
+export type Origin = "address" | "element" | "figure" | "keyboard" | "panel" | "search" | "table" | "timeline";
 
 export interface Change extends PageState {
   from: Origin;

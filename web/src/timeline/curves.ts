@@ -29,6 +29,9 @@ export interface CurvePoint {
 
 type Place = (value: number) => number;
 
+/** How high a value is in a strip, in pixels from the top of the canvas. */
+export const heightIn = ({ high }: Strip, top: number, bottom: number): Place => (value) => bottom - 1 - (value / high) * (bottom - top - 3);
+
 /** The curves of a strip that are shown, in at most about so many bins each. */
 export function fillCurves({ curves }: Gpu, { curves: lines }: Strip, low: number, high: number, most: number): FilledCurve[] {
   const cuts = new Map<readonly Level[], Level>(); // curves share their times

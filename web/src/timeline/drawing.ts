@@ -3,7 +3,7 @@ import { isDark, readColor, type Painted } from "../colors";
 import { element, find } from "../dom";
 import { formatMoment, formatSeconds, timeTicks } from "../format";
 import { firstAbove } from "../intervals";
-import { fillCurves, nearestPoint, type FilledCurve } from "./curves";
+import { fillCurves, heightIn, nearestPoint, type FilledCurve } from "./curves";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
 import { outlinesIn, type Highlights } from "./highlights";
@@ -206,10 +206,9 @@ export class Drawing {
     const drawn = this.#drawn.find((each) => each.lane === lane);
     if (!lane?.strip || !drawn) return null;
     const place = placeIn(lane, this.#frame.scrolled);
-    const [top, bottom, { high }] = [place(0), place(1), lane.strip];
+    const heightOf = heightIn(lane.strip, place(0), place(1));
     const height = clientY - this.canvas.getBoundingClientRect().top;
-    const points = drawn.curves.map((curve) =>
-      nearestPoint(curve, (value) => bottom - 1 - (value / high) * (bottom - top - 3), { time, height, pixel }));
+    const points = drawn.curves.map((curve) => nearestPoint(curve, heightOf, { time, height, pixel }));
     const found = points.filter((point) => point !== null).sort((a, b) => a.away - b.away);
     return found[0]?.say() ?? null;
   }

@@ -1,5 +1,5 @@
 /** The timeline on a canvas: the axis of time, lanes with their names, curves, and what is selected. */
-import { formatValue, paintCurve, type FilledCurve } from "./curves";
+import { formatValue, heightIn, paintCurve, type FilledCurve } from "./curves";
 import { FAINT, IDLE, type FilledLane } from "./lanes";
 import { AXIS, placeIn, type Lane } from "./layout";
 
@@ -121,12 +121,12 @@ const fit = (pen: Pen, text: string, width: number) => {
 
 function paintLane(pen: Pen, frame: Frame, across: Across, { lane, filled, curves, outlines }: DrawnLane, place: (row: number) => number): void {
   if (lane.strip) {
-    const [top, bottom, high] = [place(0), place(1), lane.strip.high];
+    const [top, bottom] = [place(0), place(1)];
     pen.fillStyle = frame.inks.line;
     pen.fillRect(GUTTER, bottom - 1, frame.width, 1);
     for (const curve of curves) {
       pen.fillStyle = lane.group === "tensor" ? frame.inks.bar : curve.color;
-      paintCurve(pen, curve, across, (value) => bottom - 1 - (value / high) * (bottom - top - 3));
+      paintCurve(pen, curve, across, heightIn(lane.strip, top, bottom));
     }
   }
   if (filled) paintBars(pen, frame, across, filled, place);

@@ -128,7 +128,7 @@ export class Subjects {
     const bars = kind === "range" ? gpu.lanes.host : gpu.lanes.work;
     const name = this.header.links[`${kind}s`][bars.id[bar]];
     if (name === undefined) return null;
-    return { kind, gpu: gpu.gpu, name, instance: barsOf(bars, bars.id[bar]).indexOf(bar) };
+    return { kind, gpu: gpu.gpu, name, instance: placesOf(bars.id, bars.id[bar]).indexOf(bar) };
   }
 
   /** Where the work of a range's bar on the CPU is on the GPU; where it has none, its time on the CPU. */
@@ -151,7 +151,7 @@ export class Subjects {
   #range(gpu: Gpu, selection: Selection & { kind: "range" }): Subject | null {
     const id = this.#rangeIds.get(selection.name);
     if (id === undefined) return null;
-    const instances = barsOf(gpu.lanes.host, id);
+    const instances = placesOf(gpu.lanes.host.id, id);
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
     const { lanes: { host: bars, windows } } = gpu;
@@ -164,7 +164,7 @@ export class Subjects {
   #kernel(gpu: Gpu, selection: Selection & { kind: "kernel" }): Subject | null {
     const id = this.#kernelIds.get(`${gpu.gpu} ${selection.name}`);
     if (id === undefined) return null;
-    const instances = barsOf(gpu.lanes.work, id);
+    const instances = placesOf(gpu.lanes.work.id, id);
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
     const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
@@ -254,9 +254,6 @@ export function spanOf({ start, end }: Pick<Intervals, "start" | "end">, bar: nu
 function around({ start, end }: Pick<Intervals, "start" | "end">, bars: Uint32Array): Span | null {
   return bars.length ? { start: start[bars[0]], end: bars.reduce((last, bar) => Math.max(last, end[bar]), 0) } : null;
 }
-
-/** The bars of an id, which are by start already. */
-const barsOf = ({ id }: Intervals, wanted: number) => placesOf(id, wanted);
 
 /** The instance at a place, or all of them. */
 const chosenOf = (instances: Uint32Array, at: number) => (at < 0 ? instances : instances.subarray(at, at + 1));
