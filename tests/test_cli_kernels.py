@@ -85,8 +85,8 @@ def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
     shown = [line.split()[0] for line in done.out.splitlines() if line]
     assert [name for name in shown if name in "abcde"] == ["a", "e"]
     text = " ".join(done.out.split())
-    assert re.findall(r"(\d) more kernels .*?tcprof kernels --limit 0", text) == ["2", "1"]
-    assert "more kernels" not in run("kernels", tmp_path / "trace.sqlite", "--limit", 0).out
+    assert re.findall(r"(\d) more not .*?tcprof kernels --limit 0", text) == ["2", "1"]
+    assert "more not shown" not in run("kernels", tmp_path / "trace.sqlite", "--limit", 0).out
 
 
 @pytest.mark.parametrize("file_format", ["text", "json"])

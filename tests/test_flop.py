@@ -172,7 +172,7 @@ def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> Non
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, sizes).works(35)
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
-    assert InvalidValues("NVTX_EVENTS.text", "invalid sizes of an op", 1, kept=True) in analysis.observed.wrong
+    assert InvalidValues("NVTX_EVENTS.text", "invalid op sizes", 1, kept=True) in analysis.observed.wrong
 
 
 def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:

@@ -65,5 +65,5 @@ def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.Monke
     )
     page = render_page(tcprof.read(partly).analysis).replace("\N{NO-BREAK SPACE}", " ")
     assert "≥ 127 TFLOP/s" in page
-    assert "28.5 % of the tensor cycles are of kernels with unknown FLOP" in page
+    assert "28.5 % of the tensor cycles are in kernels with unknown FLOP" in page
     assert "≥ 161" not in render_page(tcprof.read(WHOLE).analysis).replace("\N{NO-BREAK SPACE}", " ")

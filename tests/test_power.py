@@ -118,11 +118,9 @@ def test_a_lower_clock_is_named_with_the_power(tmp_path: Path) -> None:
     reduced = [rank for file in files for rank in reduce_file(str(file))]
     clocks = [each.steps.assign(clock_hz=1.2e9 if each.power_w == 690 else 1.5e9) for each in reduced]
     job = join_ranks([replace(each, steps=steps) for each, steps in zip(reduced, clocks, strict=True)])
-    assert job.ranks.loc[3, "cause"].startswith(
-        "its SM clock is 1.20 GHz at 690 W; that of the others is 1.50 GHz at 611 W"
-    )
+    assert job.ranks.loc[3, "cause"].startswith("its SM clock is 1.20 GHz at 690 W; the others' is 1.50 GHz at 611 W")
     without = Causes(job.ranks.assign(power_w=np.nan), job.rank_parts)
-    assert without.explain(3).startswith("its SM clock is 1.20 GHz; that of the others is 1.50 GHz")
+    assert without.explain(3).startswith("its SM clock is 1.20 GHz; the others' is 1.50 GHz")
 
 
 def secret_events(builder: TraceBuilder) -> TraceBuilder:

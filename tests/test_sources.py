@@ -133,7 +133,9 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: 
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
-    assert "run.json is one of the recordings as JSON; only reports and SQLite exports" in " ".join(done.err.split())
+    assert "run.json is one of the recordings as JSON; only Nsight Systems reports and SQLite exports" in " ".join(
+        done.err.split()
+    )
     assert "nsys export" not in done.err
 
 
@@ -202,7 +204,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
         tcprof.read(path)
     assert (
         f"{path} is not a recording that tcprof can read: saved analyses (.tcprof), traces of torch.profiler and JAX "
-        "(.json, .json.gz), reports and SQLite exports of Nsight Systems." in str(caught.value)
+        "(.json, .json.gz), Nsight Systems reports and SQLite exports." in str(caught.value)
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
     assert "nsys export --type=sqlite REPORT.nsys-rep" in caught.value.hint
@@ -223,7 +225,7 @@ def test_all_sources_are_named(tmp_path: Path) -> None:
         (bytes(5000), "an export that was interrupted: it begins with zeros"),
         (b"SQLite format 3\0", "is cut off"),
         (b"SQLite format 3\0" + b"\xff" * 500, "is (damaged|cut off)"),
-        (b"NVIDIA Tegra Profiler Report 2025", "a report of nsys, not its SQLite export"),
+        (b"NVIDIA Tegra Profiler Report 2025", "an nsys report, not its SQLite export"),
     ],
 )
 def test_damaged_files_are_told_from_foreign_ones(content: bytes | None, said: str, tmp_path: Path) -> None:

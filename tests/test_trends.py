@@ -109,7 +109,7 @@ def test_branches_are_not_mixed(tmp_path: Path, monkeypatch, checked_out, branch
     store = make_store(tmp_path, {STEP_TIME: [1.0] * len(columns)}, branch=columns)
     (found,) = read_trends(store)
     assert found.points["branch"].tolist() == [chosen] * branches[chosen]
-    heading = f"Series of train.py {f'on {chosen}' if chosen else 'without a branch'}, those that changed first"
+    heading = f"Series of train.py {f'on {chosen}' if chosen else 'without a branch'}, changed ones first"
     assert heading in shown(view(store))
     if len(branches) > 1:
         (other,) = set(branches) - {chosen}

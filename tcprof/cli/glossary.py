@@ -22,8 +22,10 @@ def read_glossary() -> dict[str, tuple[str, dict[str, str]]]:
 def explain_term(wanted: str) -> str:
     """Explain a term in a sentence, with what other tools call it."""
     terms = read_glossary()
+    key = wanted.lower().replace("-", " ")
     for term, (meaning, tools) in terms.items():
-        if wanted.lower() in (term.lower(), *term.lower().split(", ")):
+        plain = term.lower().replace("-", " ")
+        if key in (plain, *plain.split(", ")):
             names = "".join(f"\n  {tool}: {name}" for tool, name in tools.items())
             return f"{term}: {meaning}.{names}"
     raise UsageError(f"{wanted} is neither a command nor a term.", f"The terms are: {'; '.join(terms)}.")

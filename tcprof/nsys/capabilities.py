@@ -159,7 +159,7 @@ def _parse(text: str) -> _Mapping:
         raise NsysError(f"nsys's metric set cannot be read as YAML: {error}") from error
     sets = document.get("metricSets") if isinstance(document, dict) else None
     if not isinstance(sets, list) or not sets or not isinstance(sets[0], dict):
-        raise NsysError("nsys's metric set is not in the form that tcprof knows.")
+        raise NsysError("tcprof does not know the format of nsys's metric set.")
     return dict(document)
 
 

@@ -24,7 +24,7 @@ def find_drift(columns: Mapping[str, Collection[str]], unread: Mapping[str, Coll
         for column in sorted(expected - {*names}):
             if renamed := next((name for name in sorted({*names} - expected) if _is_like(name, column)), ""):
                 renamed = one_line(renamed, 80)
-                return f"its table {table} has a column {renamed}, which tcprof does not know, and no {column}"
+                return f"its table {table} has a column {renamed}, which tcprof does not know, but no {column}"
     for table, needed in schema.NEEDS.items():
         if table in columns and needed not in columns:
             return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"

@@ -58,7 +58,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         return report
     export = ReportFiles.named(report).export
     if not report.exists() and export.exists():
-        raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
+        raise InputError(f"{report} does not exist.", hint=f"Pass its export instead: {export}")
     check_is_file(report)
     if _is_right(export, report):
         return export
@@ -85,20 +85,20 @@ def check_export(path: Path) -> None:
         raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=EXPORT_AGAIN)
     if header.startswith(REPORT_MAGIC):
         raise InputError(
-            f"{path} is a report of nsys, not its SQLite export.",
+            f"{path} is an nsys report, not its SQLite export.",
             hint="Rename it so that it ends in .nsys-rep; tcprof then exports it.",
         )
     check_is_unpacked(path, header)
     if not header.startswith(SQLITE_MAGIC):
         raise InputError(
             f"{path} is not an SQLite file.",
-            hint="Give a .nsys-rep, or its export by 'nsys export --type=sqlite'.",
+            hint="Give a .nsys-rep, or a file from 'nsys export --type=sqlite'.",
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
     if not has_tables_of_nsys(path):
         raise InputError(
-            f"{path} is an SQLite file, but not an export of Nsight Systems: it has no table StringIds.",
+            f"{path} is an SQLite file, but not an Nsight Systems export: it has no table StringIds.",
             hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
         )
 
@@ -115,7 +115,7 @@ def read_only_uri(path: Path) -> str:
         InputError: Part of its content lies in a file beside it.
     """
     if _begins(_beside(path, "-journal")).strip(b"\0"):  # SQLite leaves one of zeros, and one that is empty, as it is
-        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
+        raise InputError(f"{path} is still being written, or writing it was interrupted.", hint=EXPORT_AGAIN)
     log = _beside(path, "-wal")
     if _begins(log) and _read_header(path)[19:20] == _WRITE_AHEAD:
         raise InputError(
@@ -174,7 +174,7 @@ def check_export_place(files: ReportFiles) -> None:
         raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
     if export.exists() and not _is_export_or_left_of_one(export):
         raise OutputError(
-            f"{export} exists already, and is not an export of nsys.",
+            f"{export} exists already and is not an nsys export.",
             hint="Rename it: the report's export goes there.",
         )
 
@@ -289,7 +289,7 @@ def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputEr
         )
     if re.search(_DAMAGED, done.output, re.IGNORECASE):
         return InputError(
-            f"{report} is damaged, or not a report of nsys: {done.last_lines(1)}",
+            f"{report} is damaged, or not an nsys report: {done.last_lines(1)}",
             hint="Copy it again from where it was recorded, and compare the sizes.",
         )
     return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")
@@ -297,7 +297,7 @@ def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputEr
 
 def _unwritable(report: Path, reason: str) -> OutputError:
     problem = explain(reason)
-    elsewhere = f"Copy {report.name} to a folder that you may write, and use the copy."
+    elsewhere = f"Copy {report.name} to a folder you can write to, and use the copy."
     return OutputError(
         f"The SQLite export of {report} cannot be written beside it: {reason}.",
         hint=problem.remedy if problem else elsewhere,

@@ -142,7 +142,7 @@ def _read_version(path: Path) -> Nsys:
     match = re.search(r"\bversion (\d+(?:\.\d+)+)", done.output)
     if done.status != 0 or match is None:
         output = done.last_lines() or "nothing"
-        raise NsysError(f"{path} does not run as nsys: exit status {done.status}, and it said: {output}")
+        raise NsysError(f"{path} fails to run as nsys: exit status {done.status}, output: {output}")
     return Nsys(path, tuple(int(part) for part in match[1].split(".")))
 
 
@@ -203,7 +203,7 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
     except OSError as error:
         raise OutputError(f"{report} cannot be written: {error.strerror}.", "Copy the recording elsewhere.") from error
     raise InputError(
-        f"{stream} is a raw recording, and no importer here can make a report of it. "
+        f"{stream} is a raw recording, and no importer here can convert it. "
         f"{' '.join(refusals) or 'There is none: Nsight Systems brings it.'}".rstrip(),
         hint="Or make the report where the Nsight Systems that recorded it is fully installed: "
         f"QdstrmImporter -i '{stream.name}'",

@@ -136,7 +136,7 @@ class OpenedExport:
                 self.unread.get(str(name), set()).add(str(column))
             for name, kind, page in tables:
                 if kind != "table" or not page:
-                    raise InputError(f"{self.path}: {name} is not a table, but computed ({kind}).", _FOREIGN)
+                    raise InputError(f"{self.path}: {name} is not a plain table ({kind}).", _FOREIGN)
             columns = {}
             for name, _, _ in tables:
                 rows = connection.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()

@@ -80,7 +80,7 @@ def not_startable(program: str, error: OSError) -> NsysError:
     """Make the error for the user."""
     return NsysError(
         f"{program} could not be started: {error.strerror or error}.",
-        hint="Check that the path is right and that the file may be executed.",
+        hint="Check that the path is right and that the file is executable.",
     )
 
 
@@ -147,21 +147,21 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"alias doesn't match the config file name|Can't (parse|open) metric config|No such metric set alias",
         "nsys cannot read that metric set",
-        "The file must be YAML, end in .config, and be named like its alias; --metrics default takes nsys's own set.",
+        "The file must be YAML, end in .config, and be named after its alias; --metrics default uses nsys's own set.",
     ),
     Problem(
         r"Illegal --gpu-metrics-frequency argument",
         "this nsys cannot sample at that frequency with that metric set",
-        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' shows the lowest of each set.",
+        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' shows each set's minimum.",
     ),
     Problem(
         r"None of the installed GPUs are supported|Unsupported architecture",
-        "nsys can sample none of the GPUs here: older than Turing, newer than this nsys, or closed to it",
-        "'nsys profile --gpu-metrics-devices=help' gives the reason for each GPU; a newer nsys knows more.",
+        "nsys can sample no GPU here: older than Turing, too new for this nsys, or not accessible",
+        "'nsys profile --gpu-metrics-devices=help' says why for each GPU; a newer nsys may support more.",
     ),
     Problem(
         r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
-        "this nsys does not understand an option that it was given",
+        "this nsys does not know one of its options",
         "Options that 'tcprof profile --help' does not list go to nsys: check their spelling; 'nsys profile --help' "
         "lists what this version knows.",
     ),
@@ -177,7 +177,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem(
         r"database is locked",
-        "the file system does not support the locks that SQLite needs, as some network file systems do not",
+        "the file system lacks the locks that SQLite needs, as some network file systems do",
         "Copy the report to a local disk, such as /tmp, and use the copy.",
     ),
     Problem(

@@ -30,7 +30,7 @@ from tcprof.sources.registry import explain_folder, find_recordings, find_type, 
 from tcprof.sources.saved import SAVED
 
 _KILLED = "KilledWorker"  # what Dask raises, which is no dependency
-_DIED = "The worker that read it died, perhaps for lack of memory; a second one that read only this file died too."
+_DIED = "The worker reading it died, perhaps out of memory; a second one, with only this file, died too."
 _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 

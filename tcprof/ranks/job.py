@@ -165,7 +165,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
         other = sorted({rank.file for rank in reduced if rank.job not in ("", usual)})
-        warnings.append(f"Excluded, because another job recorded it: {list_some(other)}.")
+        warnings.append(f"Excluded, as another job recorded it: {list_some(other)}.")
         reduced = [rank for rank in reduced if rank.job in ("", usual)]
     chosen: dict[int, ReducedRank] = {}
     for rank in sorted(reduced, key=lambda rank: (rank.rank.rank if rank.rank else -1, rank.file)):
@@ -368,7 +368,7 @@ class Causes:
             ]
             return f"it has more work: {', '.join(amounts)}{where}"
         if slower_clock >= _EXPLAINS * longer:
-            return f"its SM clock is {_describe_clock(row)}; that of the others is {_describe_clock(usual)}"
+            return f"its SM clock is {_describe_clock(row)}; the others' is {_describe_clock(usual)}"
         by_class = self._by_class.ratios(rank)
         slowest = max(by_class, key=lambda name: by_class[name], default="")
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
@@ -386,7 +386,7 @@ class Causes:
             return "its GPU waits for the CPU"
         reason = f"its GPU waits for the CPU, mostly in {one_line(idle_path)}"
         if any(path.startswith(f"{idle_path}{SEPARATOR}") for path in self._paths):
-            reason += " outside the ranges within it: for input, or for other work of the program"
+            reason += " outside its inner ranges: for input, or for other work of the program"
         return reason
 
 

@@ -74,7 +74,7 @@ def _read(folder: Path, schema: Schema) -> pd.DataFrame:
         wrong = str(error)
     if wrong:
         raise InputError(
-            f"{path} is not part of a job that can be read: {wrong}.",
+            f"{path} cannot be read as part of a job: {wrong}.",
             f"Write it again: tcprof ranks FILES --save {folder}",
         )
     return frame

@@ -85,7 +85,7 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
         return f"{when}, a step would take{most} less; how much of that the CPU hides is unknown."
     if np.isnan(row[f"{name}_ns"]):
         return (
-            f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how much it "
+            f"{when}, the saving is unresolved ({bounds}): how much CPU time the waiting hides, and how much it "
             f"slows kernels, is unknown."
         )
     return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({bounds})."
@@ -115,8 +115,8 @@ def _why_unknown(rows: pd.DataFrame) -> str:
 def describe_base(job: Job) -> tuple[str, ...]:
     """Describe what the figures are of, and how clocks were aligned, with the error that is left."""
     lines = [
-        "Own time is the step time without waiting in collectives: a rank waits for as long as a collective takes "
-        "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "
+        "Own time is the step time without waiting in collectives: a rank's wait is how much longer a collective "
+        "takes there than on the last rank to start it. A rank stands out if its own time exceeds the median "
         f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs "
         f"of the same kind usually differ. Where none does, tcprof judges compute the same way, among ranks that wait "
         "less than the others."
@@ -127,7 +127,7 @@ def describe_base(job: Job) -> tuple[str, ...]:
             " Shapes give the useful FLOP."
         )
     else:
-        lines.append("FLOP/s and MFU are over the step time; MFU is a share of the sum of the GPUs' peaks.")
+        lines.append("FLOP/s and MFU are over the step time; MFU is a share of the GPUs' total peak.")
     if job.per_step is None:
         lines.append(
             "Throughput is unknown: recordings do not hold the batch size. Pass the global batch per step: "

@@ -206,7 +206,7 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
     ]
     if metric_set is not None:
         if not capabilities.metric_set_files:
-            raise UsageError("This nsys takes no metric set from a file.", hint="Use its own set, or a newer nsys.")
+            raise UsageError("This nsys accepts no metric-set files.", hint="Use its own set, or a newer nsys.")
         chosen.append(f"--gpu-metrics-set=file:{metric_set}")
     return chosen
 
@@ -220,7 +220,7 @@ def _stretch(options: RecordOptions) -> list[str]:
     }
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):
-        raise UsageError("A delay or a duration must be more than 0 seconds.", hint="Omit the option for none.")
+        raise UsageError("A delay or a duration must be more than 0 seconds.", hint="For none, omit the option.")
     return [
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in chosen.items()

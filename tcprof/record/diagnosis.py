@@ -89,7 +89,7 @@ def _check_importer(survey: Survey) -> tuple[Status, str, str]:
         substitute = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if substitute is not None and not substitute.problem:
             return "warn", f"{evidence}; {substitute.path} is used instead", remedy
-    return "fail", f"{evidence}, so a recording would not become a report", remedy
+    return "fail", f"{evidence}, so recordings cannot become reports", remedy
 
 
 def _check_presence(machine: Machine) -> tuple[Status, str, str]:
@@ -100,7 +100,7 @@ def _check_presence(machine: Machine) -> tuple[Status, str, str]:
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."
     else:
         evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
-        remedy = "Record on a machine with an NVIDIA GPU; its export and its saved analysis can be read anywhere."
+        remedy = "Record on a machine with an NVIDIA GPU; exports and saved analyses can be read anywhere."
     return "fail", evidence, f"{remedy} {WITHOUT_GPU}"
 
 

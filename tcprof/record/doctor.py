@@ -59,7 +59,7 @@ def _check_modes(machine: Machine) -> tuple[Status, str, str]:
     if modes.mig:
         return "warn", f"{evidence}; GPU {', '.join(map(str, modes.mig))} is divided into MIG instances", MIG.remedy
     if modes.vgpu:
-        return "warn", f"{evidence}; the GPU is a virtual one", VGPU.remedy
+        return "warn", f"{evidence}; the GPU is virtual", VGPU.remedy
     if machine.is_wsl:
         return "warn", evidence, _ON_WSL
     if modes.unknown:  # the sampling shows whether they matter
@@ -76,7 +76,7 @@ def _check_sampling(diagnosis: Diagnosis) -> tuple[Status, str, str]:
     with temporary_folder() as folder:
         try:
             metric_set = find_metric_set(nsys, capabilities, options, capabilities.supported_gpus, folder)
-            evidence = f"{len(metric_set.sampled)} metrics {rate}, exact tensor cycles among them"
+            evidence = f"{len(metric_set.sampled)} metrics {rate}, including exact tensor cycles"
             return "pass", f"{evidence}. {metric_set.lacks}" if metric_set.lacks else evidence, ""
         except NsysError as error:
             without_cycles = error.message
@@ -115,7 +115,7 @@ def _check_locks(folder: Path) -> tuple[Status, str, str]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            return "fail", f"{folder} cannot be written", "Go to a folder that you may write."
+            return "fail", f"{folder} cannot be written", "Go to a folder you can write to."
         remedy = "Write the report to a local disk: tcprof profile -o /tmp/run ..."
         return "warn", f"{folder}: {os.strerror(error.errno or 0)}; SQLite needs locks", remedy
     return "pass", f"work in {folder}", ""
@@ -128,7 +128,7 @@ def _check_python(nsys: Nsys | None) -> tuple[Status, str, str]:
     if missing := [name for name, version in versions.items() if not version]:
         return "pass", f"{evidence}; only the workloads that come with tcprof need {' and '.join(missing)}", ""
     if "+cpu" in versions["torch"]:
-        return "warn", evidence, "This torch is built for the CPU: see pytorch.org for one with CUDA."
+        return "warn", evidence, "This torch is a CPU build: see pytorch.org for one with CUDA."
     numbers = tuple(int(part) for part in re.findall(r"\d+", versions["nvtx"])[:3])
     if nsys is not None and nsys.version < (2024,) and numbers >= _SILENT_NVTX:
         remedy = "Under nsys 2023 this nvtx records no ranges: use a newer nsys, or pip install 'nvtx<0.2.12'."

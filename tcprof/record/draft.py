@@ -34,7 +34,7 @@ def draft_recording(
         nsys = programs[0]
     else:
         nsys = Nsys(explicit or Path("nsys"), _PLURAL)
-        notes.append("there is no nsys here: the options are those of nsys 2024 and later.")
+        notes.append("there is no nsys here: the options are for nsys 2024 and later.")
     option = "--gpu-metrics-devices" if nsys.version >= _PLURAL else "--gpu-metrics-device"
     capabilities = Capabilities(option, metric_set_files=True, gpus=(_ANY_GPU,))
     check_options(capabilities, options)

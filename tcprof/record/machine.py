@@ -118,7 +118,7 @@ def read_gpu_modes() -> GpuModes:
             "If 'nvidia-smi' hangs too, 'dmesg' may say why (NVRM, Xid); restart the machine.",
         ) from error
     if done.status != 0:
-        raise MachineError(f"NVIDIA's driver could not be asked: {done.last_lines(1)}", "See what 'nvidia-smi' says.")
+        raise MachineError(f"Cannot query NVIDIA's driver: {done.last_lines(1)}", "See what 'nvidia-smi' says.")
     answer = json.loads(done.stdout)
     if "refusal" in answer:
         raise MachineError(answer["refusal"], answer["hint"])

@@ -222,7 +222,7 @@ def write_metric_set(
     """
     chips = sorted({gpu.chip for gpu in gpus})
     if not capabilities.metric_set_files:
-        raise NsysError(f"nsys {nsys.version_text} takes no metric set from a file.", hint="Use a newer nsys.")
+        raise NsysError(f"nsys {nsys.version_text} accepts no metric-set files.", hint="Use a newer nsys.")
     if len(chips) != 1 or not chips[0]:
         raise NsysError(
             f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",

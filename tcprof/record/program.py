@@ -122,8 +122,8 @@ _EXPLAINED = {  # what the output of a recording has: what it means, and what to
     "Importation succeeded with non-fatal errors": "nsys could not import every event into the report: kernels or "
     "ranges may be missing, and sums too low. Record a shorter stretch (--duration, --capture-range), or use a newer "
     "nsys.",
-    "Cannot re-initialize CUDA in forked subprocess": "the program forks after it has begun to use CUDA, which CUDA "
-    "does not support. Have it start its workers by spawn: multiprocessing.set_start_method('spawn'), or for vLLM "
+    "Cannot re-initialize CUDA in forked subprocess": "the program forks after initializing CUDA, which CUDA "
+    "does not support. Make it spawn its workers: multiprocessing.set_start_method('spawn'), or for vLLM "
     "VLLM_WORKER_MULTIPROC_METHOD=spawn.",
 }
 

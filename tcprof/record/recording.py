@@ -229,7 +229,7 @@ def _find_reports(
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
     if left:
         return NsysError(
-            f"nsys could not write the report where it was asked to, and left it at {left[0]}: {done.last_lines(1)}",
+            f"nsys could not write the report to its path, and left it at {left[0]}: {done.last_lines(1)}",
             hint=f"Move it from there: mv '{left[0]}' .",
         )
     ranged = any(arg.startswith("--capture-range=") for arg in argv)
@@ -237,8 +237,10 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
         ended = "" if done.was_stopped or not done.status else f"; the program ended with exit status {done.status}"
         return NsysError(
             f"nsys recorded nothing: the capture range never began{ended}.",
-            hint="Have the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, as a "
-            "server does at a request (docs/servers.md), or record the whole program: leave out --capture-range.",
+            hint=(
+                "Have the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, as a "
+                "server does on request (docs/servers.md), or record the whole program: leave out --capture-range."
+            ),
         )
     problem = explain(done.output)
     if problem is not None:
@@ -257,7 +259,7 @@ def _import(nsys: Nsys, done: Completed, stream: Path, *, is_only: bool) -> Path
         reason = re.search(r"Importer error status: (.+)", done.output)
         cause = f" ({reason[1].strip()})" if reason else ""
         raise NsysError(
-            f"nsys recorded the program but made no report of it{cause}. {error.message}", hint=error.hint
+            f"nsys recorded the program but wrote no report{cause}. {error.message}", hint=error.hint
         ) from error
 
 

@@ -110,8 +110,8 @@ class StepCapture(threading.Thread):
         self._first_steps = len(self._lead().recorded)
         if not self._first_steps and not self._options.whole:
             self.notes.append(
-                f"the first {self._options.longest_s:g} s are recorded: tcprof saw no step end in them. --duration "
-                "changes that, --whole records all of the program."
+                f"the first {self._options.longest_s:g} s are recorded: tcprof saw no step end. --duration changes "
+                "that; --whole records the whole program."
             )
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
         uses_torch = any(self._folder.glob("[0-9]*"))  # which may yet be imported

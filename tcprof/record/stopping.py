@@ -223,8 +223,8 @@ class Stopping:
         sent = self._pass_on(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         if not sent:
             self._line.say(
-                "nsys runs as root and could not be told to stop. "
-                f"Type in another terminal: sudo kill -INT {self._tree.head}"
+                "nsys runs as root, so tcprof cannot stop it. In another terminal, run: sudo kill -INT "
+                "{self._tree.head}"
             )
         elif number == signal.SIGINT:
             self._line.say("Stopping; nsys writes the report. A second Ctrl-C discards it.")
@@ -240,7 +240,7 @@ class Stopping:
         self._tree.gather()
         self._kill_at = kill_at
         self._line.say(
-            "Giving up; processes that do not end in a moment are killed."
+            "Giving up; processes that do not end soon will be killed."
             if nsys_lives
             else "Killing what nsys left behind."
         )

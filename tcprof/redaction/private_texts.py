@@ -28,7 +28,7 @@ class Kind(StrEnum):
     OUTPUT = "lines of captured output"
     HARDWARE = "serial numbers and bus locations"
     MESSAGES = "parts of nsys's messages"
-    SETTINGS = "settings and facts of the machine"
+    SETTINGS = "machine settings and details"
     TEXTS = "other texts"
     ROWS = "other rows"
 

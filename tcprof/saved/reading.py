@@ -27,7 +27,7 @@ from tcprof.version import __version__
 
 MOST_ABOUT_BYTES = 1 << 24
 _NO_ZIP = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError)
-_DISAGREES = "it does not agree with the other parts"
+_DISAGREES = "it contradicts the other parts"
 _AGAIN = "Save the analysis again: tcprof save RECORDING -o NAME.tcprof"
 
 
@@ -45,7 +45,7 @@ class SavedFile:
             with zipfile.ZipFile(path) as archive:
                 self._parts = archive.infolist()
                 if len(_contents(self._parts)) < len(self._parts):
-                    self._refuse("two of its parts have one name")
+                    self._refuse("two of its parts share a name")
                 if any(member.compress_type != zipfile.ZIP_STORED for member in self._parts):
                     self._refuse("its parts are compressed twice")
                 if ABOUT not in archive.namelist() or archive.getinfo(ABOUT).file_size > MOST_ABOUT_BYTES:
@@ -175,7 +175,7 @@ class SavedFile:
 
     def _damaged(self, why: str) -> InputError:
         return InputError(
-            f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.{self._saved_by}", _AGAIN
+            f"{self.path} cannot be read as a saved analysis: {one_line(why, 200)}.{self._saved_by}", _AGAIN
         )
 
 

@@ -28,7 +28,7 @@ def _open(path: Path) -> Source:
 
 
 NSYS = SourceType(
-    "reports and SQLite exports of Nsight Systems",
+    "Nsight Systems reports and SQLite exports",
     suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
     magic=(REPORT_MAGIC, SQLITE_MAGIC),
     recognizes=_recognizes,

@@ -44,8 +44,9 @@ REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
             launches="record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
             lost="Record again, and let every process run to its end.",
             ops="'tcprof profile --annotate ops'",
-            modules="Record a PyTorch program with 'tcprof profile', which names them, or give NVTX ranges the "
-            "modules' paths.",
+            modules=(
+                "Record a PyTorch program with 'tcprof profile', which names them, or name NVTX ranges by module path."
+            ),
             shapes="--annotate shapes",
             steps=(
                 'with torch.cuda.nvtx.range("step"): ...  # around each step',

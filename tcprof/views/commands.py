@@ -29,7 +29,7 @@ _OF_BOARDS = (
     "Dense peaks as NVIDIA states them, at the boost clock and with FP32 accumulation; – where no source states them "
     "or "
     "sources differ. --wide, JSON and CSV have all columns: BF16, FP16 accumulation, names and sources.",
-    "A GPU has a board's peaks if its whole name, its number of SMs and its clock match. For others, --peak-tflops "
+    "A GPU gets a board's peaks if its full name, SM count and clock match. For others, --peak-tflops "
     "sets a peak; docs/chips.md shows how to add a board.",
 )
 
@@ -146,7 +146,7 @@ def describe_redaction(redaction: "Redaction") -> list[str]:
         "and IPv4 addresses."
     )
     suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
-    kept = "Names of NVTX ranges, marks and domains, and of kernels, are the program's own words and are kept."
+    kept = "Names of NVTX ranges, marks and domains, and of kernels, come from the program and are kept."
     return [*_list_removed(redaction), searched, *(suspects or ["Nothing was found."]), kept]
 
 

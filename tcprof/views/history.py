@@ -33,8 +33,8 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
         for row in listed.to_dict("records")
     )
     hidden = len(newest) - len(listed)
-    more = LEFT_OUT.format(things="runs", command="history list --limit 0")
-    title = "Runs, the newest first"
+    more = LEFT_OUT.format(command="history list --limit 0")
+    title = "Runs, newest first"
     table = Table("runs", title, "Run", headings, rows, hidden=hidden, more=more, caption=title, search="a run")
     return Document("history", (table,), data={"runs": runs}, rows=runs, if_empty=_NO_RUNS)
 
@@ -98,7 +98,7 @@ def view_added(files: Sequence[str], added: Sequence[tuple[int, bool]], store: s
     old_count = len(rows) - count
     lines = [f"{units.format_things(count, 'run')} added to {one_line(store)}."]
     if old_count:
-        lines.append(f"{units.format_things(old_count, 'recording')} in the store already.")
+        lines.append(f"{units.format_things(old_count, 'recording')} already in the store.")
     items = tuple(
         f"{one_line(row['file'], _LONGEST)} is run {row['run_id']}{'' if row['is_new'] else ', added before'}"
         for row in rows.to_dict("records")

@@ -20,12 +20,12 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 RANKS_SHOWN = 16
 _ON_PAGE, _MOST_ON_PAGE = 256, 8  # rows and columns of a page's table
 _JOBS_BASE = (
-    "Medians over the steps, of the mean over the ranks. Each job is one run: run-to-run variation is assumed, "
+    "Medians over the steps of the ranks' mean. Each job is one run: run-to-run variation is assumed, "
     "and smaller changes are inconclusive."
 )
 _TIMES = ("step_time_ns", "own_ns")
 _BOTH = (
-    "Medians over the steps of each rank. The bars of both jobs have one scale. Own time is the step time without "
+    "Medians over the steps of each rank. The bars of both jobs share a scale. Own time is the step time without "
     "waiting for other ranks. – marks a rank that a job lacks."
 )
 _MOST_COLUMNS, _MOST_CELLS = 400, 250_000
@@ -39,8 +39,9 @@ _MAPPED = {
     "clock_hz": False,
 }
 _CELLS = (
-    "A row is a rank, a column a step{several}. Own time is the step time without waiting for other ranks; a row that "
-    "is over the median of all in most steps is a straggler, and the others wait. A cell without a colour is unknown."
+    "A row is a rank, a column a step{several}. Own time is the step time without waiting for other ranks; a row "
+    "above the overall median in most steps is a straggler; the others wait for it. A cell without a colour is "
+    "unknown."
 )
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
@@ -79,7 +80,7 @@ def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = (
 def _list_page(job: Job, links: Sequence[str]) -> tuple[Section, ...]:
     cells = map_steps(job, links)
     width = cells.first_steps[1] - cells.first_steps[0] if len(cells.first_steps) > 1 else 1
-    note = _CELLS.format(several=f", or the mean of {width} in a row" if width > 1 else "")
+    note = _CELLS.format(several=f", or the mean of {width} steps" if width > 1 else "")
     return (
         Section("steps", "Every rank in every step", (Notes((note,)), cells)),
         Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
@@ -102,7 +103,7 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
         )
         for row in listed.to_dict("records")
     ]
-    more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
+    more = LEFT_OUT.format(command="ranks --limit 0")
     title = "Means per step of each rank, slowest rank first"
     hidden = len(ranks) - len(listed)
     return Table(
@@ -199,8 +200,8 @@ def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
         )
         for rank in order[:_ON_PAGE]
     ]
-    title = "Median step time and own time of each rank, the largest change first"
-    more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
+    title = "Median step time and own time of each rank, largest change first"
+    more = LEFT_OUT.format(command="ranks --limit 0")
     every = (*headings, Heading("Own time: change"))
     further: dict[str, Any] = {"hidden": len(order) - len(rows), "more": more, "caption": title, "search": "a rank"}
     return Table("ranks", title, "Rank", every, tuple(rows), **further)

@@ -18,7 +18,7 @@ from tcprof.views.tables import Cell, Row
 
 MOST_ROWS = 1000  # of a document's tables of one kind together
 WHOLE_CAPTURE = "whole capture"
-LEFT_OUT = "more {things} not shown: tcprof {command}"  # below a table, behind their number
+LEFT_OUT = "more not shown: tcprof {command}"  # below a table, behind their number
 LONGEST_NAME = 600  # characters: no real one is longer; JSON and CSV have those of hostile recordings whole, too
 _SHORT_NAME, _LONGEST_PATH = 160, 300
 

@@ -197,10 +197,10 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
 
 def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     headings = (
-        Heading("Trend", "Values in the order of their commits, the oldest first.", words=True),
+        Heading("Trend", "Values in commit order, oldest first.", words=True),
         Heading(
             "Level",
-            "Mean since the last change, or of all recordings if they are few.",
+            "Mean since the last change, or of all recordings if few.",
             after=("95 % interval",),
             columns=("level", "low", "high"),
         ),
@@ -210,9 +210,9 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     )
     listed = sort_trends(trends)[:limit]
     rows = tuple(Row(name_series(trend), _cells(trend)) for trend in listed)
-    more = LEFT_OUT.format(things="series", command="history trend --limit 0")
+    more = LEFT_OUT.format(command="history trend --limit 0")
     hidden = len(trends) - len(listed)
-    title = f"Series of {name_runs(trends)}, those that changed first" if trends else ""
+    title = f"Series of {name_runs(trends)}, changed ones first" if trends else ""
     further: dict[str, Any] = {"hidden": hidden, "more": more, "caption": title, "search": "part of a name"}
     return Table("series", title, "Figure", headings, rows, **further)
 

@@ -231,7 +231,7 @@ def test_search_finds_and_selects_by_keyboard(visit, pages):
     settle(opened)
     assert opened.locator(".panel-title").text_content().strip() == name
     field.fill("there is no such thing")
-    assert opened.get_by_text("Nothing has that name").is_visible()
+    assert opened.get_by_text("Nothing matches").is_visible()
     assert opened.messages == []
 
 
@@ -255,7 +255,7 @@ def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(vi
     told = facts(opened)
     for phase in ("forward", "backward"):
         (row,) = modules[(modules["module"] == module) & (modules["phase"] == phase)].to_dict("records")
-        time, active = told[f"Of it {phase}"].split(", Tensor Active ")
+        time, active = told[f"In {phase}"].split(", Tensor Active ")
         assert time == units.format_ns(row["kernel_ns"] / row["step_count"]), "as in the table"
         assert active == units.format_pct(row["tensor_active_pct"])
     launched = analysis.kernel_instances[analysis.kernel_instances["module"] >= 0]

@@ -77,7 +77,7 @@ def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) 
     assert run("profile", *CAPTURES, "serve.py") == 4
     said = capfd.readouterr().err
     assert "the capture range never began; the program ended with exit status 5." in said
-    assert "as a server does at a request (docs/servers.md)" in said
+    assert "as a server does on request (docs/servers.md)" in said
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_without_a_gpu_to_sample_the_rest_is_recorded():
 def test_old_spelling(h200: Capabilities):
     old = dataclasses.replace(h200, gpu_metrics_option="--gpu-metrics-device", metric_set_files=False)
     assert "--gpu-metrics-device=all" in build(old)
-    with pytest.raises(UsageError, match="takes no metric set from a file"):
+    with pytest.raises(UsageError, match="accepts no metric-set files"):
         build(old, metric_set=Path("x.config"))
 
 

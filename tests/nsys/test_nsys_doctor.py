@@ -22,7 +22,7 @@ REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part 
     "MIG instances found. Please, specify GPUs explicitly": ("GPU", "MIG instances", "--gpus NUMBER"),
     "Profiling permission on a vGPU was not granted": ("GPU", "vGPU", "enable_profiling=1"),
     "GPU metrics collection disabled due to Confidential Compute mode": ("GPU", "Confidential", "turn it off"),
-    "Unsupported architecture": ("GPU", "Unsupported architecture", "a newer nsys knows more"),
+    "Unsupported architecture": ("GPU", "Unsupported architecture", "a newer nsys may support more"),
     "the moon is in the wrong quarter": ("GPU", "the moon", "newer nsys"),
 }
 STATUSES = ("pass", "warn", "fail")

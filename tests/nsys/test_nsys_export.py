@@ -133,8 +133,8 @@ def test_report_of_a_newer_nsys(report: Path, fake_nsys: Nsys, monkeypatch: pyte
 
 
 REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
-    "protobuf": (InputError, "is damaged, or not a report of nsys: .*protobuf"),
-    "damaged": (InputError, "is damaged, or not a report of nsys: .*magic number mismatch"),
+    "protobuf": (InputError, "is damaged, or not an nsys report: .*protobuf"),
+    "damaged": (InputError, "is damaged, or not an nsys report: .*magic number mismatch"),
     "locked": (OutputError, "cannot be written beside it: .*database is locked"),
     "strange": (NsysError, "could not export .*the moon"),
     "hollow": (NsysError, "the result is bad: .*begins with zeros"),
@@ -158,7 +158,7 @@ def test_what_another_program_wrote_is_not_replaced_by_an_export(report, fake_ns
     else:
         there.write_text("mine")
     before = there.read_bytes()
-    with pytest.raises(OutputError, match="is not an export of nsys") as caught:
+    with pytest.raises(OutputError, match="is not an nsys export") as caught:
         find_export(report, lambda: fake_nsys)
     assert "Rename it" in caught.value.hint
     assert there.read_bytes() == before
@@ -182,7 +182,7 @@ BAD_EXPORTS = {
     "is a folder": lambda path, whole: (path.mkdir(), path)[1],
     "is empty": spoiled(b""),
     "interrupted: it begins with zeros": spoiled(bytes(8192)),
-    "a report of nsys, not its SQLite export": spoiled(REPORT),
+    "an nsys report, not its SQLite export": spoiled(REPORT),
     "is not an SQLite file": spoiled(b"hello, world\n" * 100),
     "is cut off": lambda path, whole: spoiled(whole[:-100])(path, whole),
     "cut off": lambda path, whole: spoiled(whole[:50])(path, whole),

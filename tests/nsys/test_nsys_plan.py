@@ -130,7 +130,7 @@ def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities,
     with pytest.raises(NsysError, match="AD102, GH100"):
         write_metric_set(fake_nsys, h200, (*h200.gpus, ada), tmp_path)
     old = Capabilities("-", metric_set_files=False, gpus=h200.gpus)
-    with pytest.raises(NsysError, match="takes no metric set from a file"):
+    with pytest.raises(NsysError, match="accepts no metric-set files"):
         write_metric_set(fake_nsys, old, h200.gpus, tmp_path)
 
 
@@ -157,7 +157,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     there.write_text("mine")
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
     shown = capfd.readouterr()
-    assert "runs-2.sqlite exists already, and is not an export of nsys." in shown.err
+    assert "runs-2.sqlite exists already and is not an nsys export." in shown.err
     assert "trained" not in shown.out
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
     there.unlink()

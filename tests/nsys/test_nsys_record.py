@@ -51,7 +51,7 @@ def test_importer_that_cannot_load(run, tmp_path: Path, install_importer, monkey
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     monkeypatch.setenv("FAKE_IMPORTER_LACKS", "libdw.so.1")
     install_importer(tmp_path / "host" / "QdstrmImporter")
-    with pytest.raises(NsysError, match=r"no report of it \(An unknown error occurred\.\)\. .*run\.qdstrm") as caught:
+    with pytest.raises(NsysError, match=r"wrote no report \(An unknown error occurred\.\)\. .*run\.qdstrm") as caught:
         run()
     assert "apt-get install libdw1" in str(caught.value)
     assert "QdstrmImporter -i 'run.qdstrm'" in caught.value.hint
@@ -79,10 +79,10 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "mig": ("MIG instances", "--gpu-metrics-devices=help"),
     "vgpu": ("virtual GPU", "administrator"),
     "confidential": ("Confidential Compute", "turn it off"),
-    "unsupported": ("can sample none of the GPUs", "newer nsys"),
+    "unsupported": ("can sample no GPU here", "newer nsys"),
     "no_gpu": ("knows no GPU with that number", "Record all GPUs"),
-    "spelling": ("does not understand an option", "nsys profile --help"),
-    "twice": ("does not understand an option", "nsys profile --help"),
+    "spelling": ("does not know one of its options", "nsys profile --help"),
+    "twice": ("does not know one of its options", "nsys profile --help"),
     "no_program": ("was not found", "Check its path"),
 }
 

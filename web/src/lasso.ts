@@ -42,7 +42,7 @@ export function followLasso(subjects: Subjects, currentGpu: () => number): void 
 /** Mark in a figure that is drawn what is chosen. */
 function mark(plot: PlotElement): void {
   const ids = chosen?.ids;
-  tell(plot, ids ? `The table shows ${formatCount(ids.size)} kernel${ids.size === 1 ? "" : "s"} of these` : null, chosen?.launches ?? 0);
+  tell(plot, ids ? `The table shows ${formatCount(ids.size)} of these kernels` : null, chosen?.launches ?? 0);
   const selectedpoints = plot.data!.map(({ meta }) =>
     (ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items![place])) : null));
   void Plotly.restyle(plot, { selectedpoints }).then(() => (ids ? null : Plotly.relayout(plot, { selections: [] })));

@@ -96,7 +96,7 @@ class KinetoTrace(Source):
             raise InputError(f"{self.path} is a JAX trace without GPU work.", "Record a program that uses a GPU.")
         if not len(starts):
             raise InputError(
-                f"{self.path} has no events of torch.profiler that tcprof reads.",
+                f"{self.path} has no torch.profiler events that tcprof reads.",
                 "Record with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).",
             )
         self._stretch = find_stretch(starts)
@@ -125,7 +125,7 @@ class KinetoTrace(Source):
         if self._events.has_too_many_gpus or len(self._devices) + len(again) > MOST_GPUS:
             raise InputError(
                 f"{self.path} merges more than the {MOST_GPUS} GPUs that tcprof reads of one trace.",
-                "Keep a trace of each rank in one folder, and run 'tcprof ranks FOLDER'.",
+                "Keep one trace per rank in a folder, and run 'tcprof ranks FOLDER'.",
             )
         for row in again.itertuples():
             free = next(number for number in range(MOST_GPUS) if number not in self._devices)

@@ -235,4 +235,4 @@ def _write(export: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
             connection.execute(create)
             connection.executemany(insert, rows)
     except sqlite3.Error as error:
-        raise OutputError(f"{export} cannot be written: {error}.", hint="Its figures are as they were.") from error
+        raise OutputError(f"{export} cannot be written: {error}.", hint="Its figures are unchanged.") from error

@@ -29,7 +29,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     process = database.processes(thread)
     ops = split_names(_names(database, rows["text"], rows["textId"]), process)
     if ops.malformed_count:
-        database.tell(schema.NVTX, "text", "invalid sizes of an op", ops.malformed_count, kept=True)
+        database.tell(schema.NVTX, "text", "invalid op sizes", ops.malformed_count, kept=True)
     lost = _have_lost_their_end(start, end, [thread, rows["domainId"]], ops.name.codes)
     database.tell(schema.NVTX, "end", UNCLOSED, int(lost.sum()))
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)

@@ -21,7 +21,7 @@ from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 MOST_MODULES = 20
 _SIDES, _UNKNOWN = ("base", "new"), Cell(units.UNKNOWN)
-_MODULES_LEFT_OUT = "more modules are not in this table: those whose time changed least. JSON has all of them."
+_MODULES_LEFT_OUT = "more not shown, whose time changed least. JSON has all modules."
 SHORT_TITLES = {
     "base_ns": "Time\nbase",
     "new_ns": "Time\nnew",
@@ -128,9 +128,7 @@ def _mark(verdict: str) -> str:
 
 MOST_KERNELS = 500
 _LONGEST_FILE = 80
-_KERNELS_LEFT_OUT = (
-    "more kernels are not in this table: those whose time changed least. 'tcprof compare --all' lists all of them."
-)
+_KERNELS_LEFT_OUT = "more not shown, whose time changed least: tcprof compare --all"
 _COLUMNS = (
     *("status", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
     *("base_precision", "base_class", "path", "base_count", "new_count"),

@@ -32,8 +32,8 @@ _QUANTITIES = (
 )
 _PARTS = (
     "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
-    "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is how much of them is under "
-    "kernels, kernel mix which kernels run, activity per kernel the Tensor Active of matched kernels. Click a part of "
+    "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is their time without kernels; "
+    "kernel mix, which kernels run; activity per kernel, the Tensor Active of matched kernels. Click a part of "
     "the time to show only its kernels in their table."
 )
 _NO_STEPS: Mapping[int, Section] = MappingProxyType({})
@@ -108,7 +108,7 @@ def _view_icicles(at: _GpuOfSide) -> Section:
 def _view_quantities(at: _GpuOfSide) -> Section:
     table = at.table(list_quantities(at.comparison, at.gpu), f"Quantities per {at.unit}")
     spread = at.comparison.spread
-    advice = "" if spread == MEASURED else f", not {MEASURED}: give several recordings a side"
+    advice = "" if spread == MEASURED else f", not {MEASURED}: give several runs per side"
     note = Notes((f"{_QUANTITIES} Run-to-run variation is {spread}{advice}.",))
     return at.section("changed", f"What changed per {at.unit}", (table, note), "What changed")
 

@@ -41,8 +41,9 @@ from tcprof.views.recording.icicle import (
 
 _SIDES = ("base", "new")
 COMPARED = (
-    "One scale of time for both sides: the mean {unit} of each, without warm-up. Classes of time have their colours of "
-    "all pages; the line below a block says better or worse. Hatched is idle. Click to zoom both sides and select the "
+    "Both sides share one time scale: the mean {unit} of each, without warm-up. Time classes have the same colours "
+    "on all pages; the line below a block says better or worse. Hatched is idle. Click to zoom both sides and select "
+    "the "
     "block's row in the table."
 )
 _SEVERAL = "A side with several recordings is shown by its typical one."

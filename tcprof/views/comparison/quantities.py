@@ -19,10 +19,7 @@ from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, keep_longest, path_rows
 from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
-SCALE = (
-    "Ratios from a quarter to four times, percentages from 25 points less to 25 points more; values beyond are drawn "
-    "at the edge"
-)
+SCALE = "Ratios from 0.25x to 4x, percentages from -25 to +25 points; values beyond are drawn at the edge"
 CHANGE_HEADINGS = (
     Heading.of(COMPARISON["base"], title="Base"),
     Heading.of(COMPARISON["new"], title="New"),
@@ -157,7 +154,7 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
             for row, path in zip(path_rows(kept, cells, _tags(kept)), kept["path"], strict=True)
         ),
         hidden=len(places) - len(kept),
-        more=LEFT_OUT.format(things="ranges", command="compare --all"),
+        more=LEFT_OUT.format(command="compare --all"),
         gpu=gpu,
         search="part of a path",
     )

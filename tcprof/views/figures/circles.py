@@ -118,13 +118,13 @@ def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
 
 
 def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
-    """Draw kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
+    """Draw kernels as circles: their share of memory bandwidth over Tensor Active, coloured by their bound.
 
     Kernels of which the samples do not tell both are left out; without others it is empty.
     """
     resolved = _keep_resolved(analysis.kernels)
     rows = keep_longest(resolved[resolved["dram_pct"].notna()])
-    layout = _layout({}, "share of the memory's bandwidth")
+    layout = _layout({}, "share of memory bandwidth")
     return _draw(analysis, rows, rows["dram_pct"], layout, [*_COLUMNS, "dram_pct"])
 
 

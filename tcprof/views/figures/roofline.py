@@ -156,7 +156,7 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
         f"{name_precision(row['arithmetic'])}: {units.format_flops(row['tflops'])}, "
         f"{units.format_pct(row['roof_pct'])} of its roof<br>"
         f"{read} read, {write} written (± {units.format_bytes(row['moved_error'])} in all), "
-        f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth<br>{row['intensity']:.3g} FLOP for each byte"
+        f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth<br>{row['intensity']:.3g} FLOP per byte"
     )
 
 
@@ -178,7 +178,7 @@ def layout_of(box: Box) -> dict[str, object]:
     }
 
 
-CACHE = "by bytes of the L2 cache"  # in the legend: a click shows it
+CACHE = "by L2 cache bytes"  # in the legend: a click shows it
 _CACHE_COLOR = "#5E8C8A"
 
 
@@ -230,5 +230,5 @@ def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
     return (
         f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"
-        f"{size} (± {error}) through the L2 cache<br>{row['l2_intensity']:.3g} FLOP for each byte of it"
+        f"{size} (± {error}) through the L2 cache<br>{row['l2_intensity']:.3g} FLOP per byte of it"
     )

@@ -19,7 +19,7 @@ from tcprof.views.recording import describe_base, head, list_notes, make_documen
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 MEANING = (
-    "Saves at most: what removing a gap saves of the mean step as recorded; profiling lengthens launches. Causes are "
+    "Saves at most: what removing a gap saves per mean step as recorded; profiling lengthens launches. Causes are "
     "those of the advice ('tcprof advise'), and the range is the innermost one that is open on the CPU.",
     "Where the CPU first waits and then works long, a gap counts for both causes. No figure includes the time before "
     "the GPU's first activity and after its last.",
@@ -58,7 +58,7 @@ def list_sums(analysis: Analysis, sums: pd.DataFrame, limit: int | None) -> list
             listed.append(Row(row["cause"] or "unknown", _cells(row, _SUMS)))
             parts = kept[kept["cause"] == row["cause"]].to_dict("records")
             listed += [Row(_name_part(part), _cells(part, _SUMS), 2, nested=True) for part in parts]
-        further = {"hidden": len(gpu_rows) - len(kept), "more": LEFT_OUT.format(things="ranges", command=_ALL)}
+        further = {"hidden": len(gpu_rows) - len(kept), "more": LEFT_OUT.format(command=_ALL)}
         tables.append(make_table(analysis, gpu, "Idle time of", "Idle time by cause", headings, listed, **further))
     return tables
 
@@ -72,7 +72,7 @@ def _name_part(part: Mapping[Any, Any]) -> str:
 def _list_longest(analysis: Analysis, gaps: pd.DataFrame, limit: int | None) -> list[Table]:
     """List the longest gaps of each GPU, so many, None for all."""
     headings = (
-        Heading("Length", "From the end of the work before it to the start of the next.", "ns", columns=("length_ns",)),
+        Heading("Length", "From the end of the previous work to the start of the next.", "ns", columns=("length_ns",)),
         *(Heading.of(GAPS[name], spare=spare) for name, spare in _OF_GAP.items()),
     )
     tables = []
@@ -80,7 +80,7 @@ def _list_longest(analysis: Analysis, gaps: pd.DataFrame, limit: int | None) -> 
         longest = gpu_rows.sort_values("length_ns", ascending=False, kind="stable")
         longest = longest.head(len(gpu_rows) if limit is None else limit)
         listed = [Row(f"{row['number']}", _describe(row)) for row in longest.to_dict("records")]
-        further = {"hidden": len(gpu_rows) - len(longest), "more": LEFT_OUT.format(things="gaps", command=_ALL)}
+        further = {"hidden": len(gpu_rows) - len(longest), "more": LEFT_OUT.format(command=_ALL)}
         tables.append(make_table(analysis, gpu, "Gaps of", "Longest gaps", headings, listed, **further))
     return tables
 

@@ -29,7 +29,7 @@ KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
     "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
     "ranges, then classes of time, then kernels, in the colours of their class. The line below a range is the share "
-    "of its time that is lost: what Tensor Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. "
+    "of its time that is lost: 100 % minus Tensor Active. Hatched is idle; many gaps share one last bar. "
     "Where several kernels run at once, one of them gets the time, as in the table of ranges. Click a bar to zoom in "
     "and select it, or a bar above to zoom out."
 )

@@ -67,7 +67,7 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
     "path": {"brief": False},
 }
 _HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
-_LEFT_OUT = LEFT_OUT.format(things="kernels", command="kernels --limit 0")
+_LEFT_OUT = LEFT_OUT.format(command="kernels --limit 0")
 SHORT_NAME = 64
 
 
@@ -202,9 +202,9 @@ ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor
 # What can be drawn by name, each with what it shows.
 FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], PlotlyFigure]"]] = MappingProxyType(
     {
-        ROOFLINE: ("Roofline: FLOP/s of the kernels over their FLOP for each byte of device memory", figure_roofline),
+        ROOFLINE: ("Roofline: the kernels' FLOP/s over their FLOP per byte of device memory", figure_roofline),
         TENSOR_TIME: ("Share of the kernel time over Tensor Active of the kernels", figure_tensor_time),
-        MEMORY_TENSOR: ("Share of the memory's bandwidth over Tensor Active of the kernels", figure_memory_tensor),
+        MEMORY_TENSOR: ("Share of memory bandwidth over Tensor Active of the kernels", figure_memory_tensor),
     }
 )
 NO_ROOFLINE = (

@@ -46,7 +46,7 @@ _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 _HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "lost_ns"}
 _HIDDEN |= {"tensor_kernel_share_pct", *(f"{phase}_kernel_ns" for phase in _PER_PHASE)}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
-_LEFT_OUT = LEFT_OUT.format(things="modules", command="modules --limit 0")
+_LEFT_OUT = LEFT_OUT.format(command="modules --limit 0")
 NONE = "The recording names no module."
 
 

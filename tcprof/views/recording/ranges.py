@@ -96,7 +96,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
         hidden = int((every["gpu"] == gpu).sum()) - int(kept["alike_count"].sum() if fold else len(kept))
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
-        more = LEFT_OUT.format(things="ranges", command="ranges --all")
+        more = LEFT_OUT.format(command="ranges --all")
         further = {"hidden": hidden, "more": more, "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Ranges on", "Range (totals)", headings, listed, **further))
     return tables

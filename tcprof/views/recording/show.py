@@ -325,7 +325,7 @@ def _steps(analysis: Analysis) -> tuple[Part, ...]:
         return ()
     most = int(analysis.steps.groupby("gpu").size().max())
     step = units.format_count(-(-most // MOST_POINTS))
-    thinned = f"Of every {step} steps the longest is drawn; bands and medians cover all of them."
+    thinned = f"The longest of every {step} steps is drawn; bands and medians cover all of them."
     notes = (*describe_steps(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each step"
     strip = Figure("steps", caption, lambda: figure_step_strip(analysis))
@@ -333,17 +333,17 @@ def _steps(analysis: Analysis) -> tuple[Part, ...]:
 
 
 def _about_ranges(analysis: Analysis) -> str:
-    interval = " Each mean has its 95 % interval, from five instances on."
+    interval = " Means of five or more instances have 95 % intervals."
     return (
         f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
-        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
-        f"its share of the GPU's time from first activity to last beside it."
+        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Beside each "
+        "time is its share of the GPU's time from first activity to last."
     )
 
 
 def _about_kernels(analysis: Analysis) -> str:
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
-    return f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
+    return f"{describe_fit(analysis)}{interval} Beside each time is its share of all kernel time. {_NAMES}"
 
 
 def _explained(how: str, parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -148,7 +148,7 @@ def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[MetricTile
         mark = units.at_least if is_bound else str
         of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
         of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
-        rest = f"; {units.format_pct(missing_pct)} of the tensor cycles are of kernels with unknown FLOP" * is_bound
+        rest = f"; {units.format_pct(missing_pct)} of the tensor cycles are in kernels with unknown FLOP" * is_bound
         tiles.append(
             MetricTile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}")
         )

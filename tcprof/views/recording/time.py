@@ -51,7 +51,7 @@ MEANING = (
 )
 
 _NO_STEPS = (
-    "No steps were found: no range of the program with 5 instances holds most of the GPU's work, and the order of the "
+    "No steps were found: no range with 5 or more instances holds most of the GPU's work, and the order of the "
     "kernels does not repeat."
 )
 
@@ -99,7 +99,7 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, f
         if most is not None:
             kept = keep_longest(kept, kept["window_ns"], most // rows["gpu"].nunique())
         listed = path_rows(kept, [_time_cells(row, columns) for row in kept.to_dict("records")])
-        more = LEFT_OUT.format(things="ranges", command="timeline --all")
+        more = LEFT_OUT.format(command="timeline --all")
         count = int(kept["alike_count"].sum()) if fold else len(kept)
         further = {"hidden": len(gpu_rows) - count, "more": more, "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Time on", "Range (totals)", tuple(headings), listed, **further))

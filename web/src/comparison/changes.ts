@@ -93,7 +93,7 @@ export function selectRow(icicle: HTMLElement, data: Compared, node: number): vo
   const button = find<HTMLButtonElement>(".chosen-block button", icicle);
   const isPart = ["class", "idle"].includes(KINDS[data.kind[node]]);
   find("[role=status]", icicle).textContent =
-    `${nameOf(data, node)}: ${describeChange(data, node)}.${isPart ? " Its row is that of the block around it." : ""}`;
+    `${nameOf(data, node)}: ${describeChange(data, node)}.${isPart ? " Its row is the enclosing block's." : ""}`;
   button.hidden = !explorers.get(data.table)?.point(data.by, paths);
   button.onclick = () => document.getElementById(data.table)!.scrollIntoView({ block: "center" });
 }

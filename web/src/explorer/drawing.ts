@@ -23,7 +23,7 @@ export interface Shown {
 const TAIL = 10; // letters of a name that stay, where its middle is left out
 const NAME = 42; // letters of the names' column, at least
 const MATCHING_WIDTH = 11;
-const MATCHING = "Time of the kernels that the filters ask for.";
+const MATCHING = "Time of the kernels that match the filters.";
 
 /** The columns that have something to show; those that the reader did not ask for only as long as names keep their width.
  *

@@ -22,10 +22,10 @@ export function gapGrouping({ gpu, details: { gaps } }: Gpu): Grouping[] {
   }
   const total = (key: "saving_ns" | "share_pct" | "gap_count") => rows.map(({ sums }) => sums.reduce((all, sum) => all + sum[key], 0));
   const columns = [
-    column("Idle per step", "Idle time of a step, in the mean: what filling it saves at most.", "saving_ns", total("saving_ns"), formatNs, true),
-    column("Of the step", "Its share of the step time.", "share_pct", total("share_pct"), formatPercent),
-    column("Gaps", "How many there are in the recording.", "gap_count", total("gap_count"), formatCount),
-    column("Longest", "The longest of them, which a click selects.", "longest_ns", rows.map(({ sums }) => Math.max(...sums.map(({ longest_ns: longest }) => longest))), formatNs),
+    column("Idle per step", "Mean idle time per step: the most that filling it saves.", "saving_ns", total("saving_ns"), formatNs, true),
+    column("Step share", "Its share of the step time.", "share_pct", total("share_pct"), formatPercent),
+    column("Gaps", "Number of gaps in the recording.", "gap_count", total("gap_count"), formatCount),
+    column("Longest", "The longest gap; a click selects it.", "longest_ns", rows.map(({ sums }) => Math.max(...sums.map(({ longest_ns: longest }) => longest))), formatNs),
   ];
   const longest = rows.map(({ sums }) => sums.reduce((a, b) => (b.longest_ns > a.longest_ns ? b : a)).longest_gap)
     .map((number) => (gaps.number.includes(number) ? number : 0)); // of many gaps the page has the longest
@@ -41,7 +41,7 @@ export function gapGrouping({ gpu, details: { gaps } }: Gpu): Grouping[] {
 
 export const nameOfCause = (cause: string | null) => (cause ? cause[0].toUpperCase() + cause.slice(1) : cause === null ? "Others" : "Unknown cause");
 
-const placeOf = ({ path, wait, short }: GapSum) => (short ? "gaps of 10 µs or less" : [path || "outside of ranges", wait].filter(Boolean).join(", "));
+const placeOf = ({ path, wait, short }: GapSum) => (short ? "gaps of 10 µs or less" : [path || "outside ranges", wait].filter(Boolean).join(", "));
 
 const formatNs = (ns: number) => formatSeconds(ns * 1e-9);
 

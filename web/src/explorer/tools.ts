@@ -87,7 +87,7 @@ function update(box: HTMLElement, explorer: Explorer): void {
   if (search.value.trim() !== wanted.words) search.value = wanted.words;
   find("[data-all]", box).hidden = !isFiltered && !wanted.words && !wanted.groups.length;
   const { found, all } = model.count();
-  find("output", box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places`
+  find("output", box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernel uses`
     : wanted.words || wanted.groups.length ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
   find(".explorer-notes", box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
   find(".columns summary", box).textContent =

@@ -118,7 +118,7 @@ function pathFacts({ gpu: { details }, id }: Subject): Facts {
   return [
     ["Instances", formatCount(count)],
     ["GPU window, mean", formatSeconds(seconds / (count - of("slow_count")))],
-    ["GPU window, all together", formatSeconds(seconds)],
+    ["GPU window, total", formatSeconds(seconds)],
     ["Tensor Active, mean", activeOfAll(of, "tensor_active_mean_pct")],
     tensorRate(of, seconds),
     ["Device memory, each", formatBytes(of("dram_bytes") / (count - of("slow_count")))],
@@ -145,7 +145,7 @@ function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: 
     tensorRate(of, window.end - window.start),
     ["Device memory", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(kernels[bar])],
-    ["Time of the kernels", formatSeconds(1e-9 * of("kernel_ns"))],
+    ["Kernel time", formatSeconds(1e-9 * of("kernel_ns"))],
   ];
 }
 
@@ -154,7 +154,7 @@ function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Facts {
   const seconds = 1e-9 * of("total_ns");
   return [
     ["Launches", formatCount(of("launch_count"))],
-    ["Time, all launches", formatSeconds(seconds)],
+    ["Time, total", formatSeconds(seconds)],
     ["Time, mean", formatSeconds(seconds / of("launch_count"))],
     ["Time per step", formatSeconds(1e-9 * of("kernel_ns"))],
     ["Share of the step", formatPercent((1e-7 * of("kernel_ns")) / gpu.meanStep)],
@@ -193,7 +193,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
     ["Tensor Active, this launch", formatPercent(work.percents.tensor_active_pct[bar])],
     ["Tensor FLOP/s, this launch", formatScaled(of("tensor_flop") / of("launch_count") / (work.end[bar] - work.start[bar]), "FLOP/s")],
     ["Launched", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before it began`],
-    ["By a call of", isKnown ? `${formatSeconds(calls.end[call] - calls.start[call])}${calls.rows.size > 1 ? `, thread ${calls.row[call] + 1}` : ""}` : "–"],
+    ["Launch call", isKnown ? `${formatSeconds(calls.end[call] - calls.start[call])}${calls.rows.size > 1 ? `, thread ${calls.row[call] + 1}` : ""}` : "–"],
     ["Stream", streams[work.row[bar]] ?? "–"],
     ["Start", formatMoment(work.start[bar])],
   ];
@@ -207,7 +207,7 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
     ...(finding?.gain ? [["Gain", finding.gain] as [string, string]] : []),
     ...(isModules ? [] : [
       ["Launches", formatCount(sumOver(shares, "count"))],
-      ["Time of all", formatSeconds(sumOver(shares, "seconds"))],
+      ["Total time", formatSeconds(sumOver(shares, "seconds"))],
       ["Tensor Active, from the fit", formatActive(shares)],
     ] as Facts),
   ];
@@ -220,7 +220,7 @@ function moduleFacts(subject: Subject): Facts {
   const { steps } = details.modules;
   const per = steps > 1 ? " per step" : "";
   return [
-    [`Time of its kernels${per}`, formatSeconds(seconds / steps)],
+    [`Kernel time${per}`, formatSeconds(seconds / steps)],
     ["Share of all kernels' time", formatPercent(of("share_pct"))],
     ...phaseFacts(subject, steps),
     ["Tensor Active while they ran", activeOfAll(of, "tensor_active_pct")],
@@ -251,7 +251,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<PanelContent, "
     const idle = place.end - place.start - busyTime(work, running, place.start, place.end);
     if (idle > 0) classes.push({ ...header.classes[header.classes.length - 1], seconds: idle });
   }
-  const title = kind === "window" ? "Time by class" : kind === "finding" ? "Time of its kernels, by class" : "Time of what it launched, by class";
+  const title = kind === "window" ? "Time by class" : kind === "finding" ? "Time of its kernels, by class" : "Time of launched work, by class";
   return { classes, classesTitle: title };
 }
 
@@ -318,7 +318,7 @@ function launcherLists(subjects: Subjects, subject: Subject): List[] {
   const all = [...counts].sort((a, b) => b[1] - a[1]);
   return [launchingModules(subject), listOf("Launched in", all, ([id, count]) => {
     const name = subjects.header.links.ranges[id];
-    return { name, note: `${formatCount(count)} launches`, selection: { kind: "range", gpu: gpu.gpu, name } };
+    return { name, note: `${formatCount(count)} launch${count === 1 ? "" : "es"}`, selection: { kind: "range", gpu: gpu.gpu, name } };
   })];
 }
 
@@ -343,7 +343,7 @@ function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject, steps
   return phases.length < 2 ? [] : phases.map((phase) => {
     const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
     const active = formatActive(shares);
-    return [`Of it ${phase}`, formatSeconds(sumOver(shares, "seconds") / steps) + (active === "–" ? "" : `, Tensor Active ${active}`)];
+    return [`In ${phase}`, formatSeconds(sumOver(shares, "seconds") / steps) + (active === "–" ? "" : `, Tensor Active ${active}`)];
   });
 }
 

@@ -17,7 +17,7 @@ const HINTS: Record<string, string> = {
   "copy wait": "The CPU waited for a copy, and launched nothing meanwhile",
   "data loading": "The CPU was loading data",
   "CPU work": "The CPU was busy with other work, and launched nothing",
-  "launched before": "What runs next had been launched before; the GPU took time to start it",
+  "launched before": "The next work was already launched; the GPU took time to start it",
 };
 
 const whereOf = ({ header }: Subjects, gaps: Gaps, at: number) => {
@@ -37,14 +37,14 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
   const length = place!.end - place!.start;
   return [
     ["Why", HINTS[causes[gaps.cause[at]]] ?? "–"],
-    ["Where", whereOf(subjects, gaps, at) || "outside of ranges"],
+    ["Where", whereOf(subjects, gaps, at) || "outside ranges"],
     ["Length", formatSeconds(length)],
     ["Share of the step", formatPercent((100 * length) / gpu.meanStep)],
-    ["Filling all like it saves at most", savingOfLike(gaps, at)],
+    ["Filling all such gaps saves up to", savingOfLike(gaps, at)],
     ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
     ["Launches in it", formatCount(gaps.launches[at])],
     ["Ended by", works.cuts[gpu.lanes.work.id[gap!.ending]]?.at(-1) ?? "–"],
-    ["That was launched", gap!.arrow ? `${formatSeconds(place!.end - gap!.arrow.from)} before it began` : "–"],
+    ["Launched", gap!.arrow ? `${formatSeconds(place!.end - gap!.arrow.from)} before it began` : "–"],
     ["Step", gaps.step[at] >= 0 ? String(gaps.step[at]) : "–"],
     ["Start", formatMoment(place!.start)],
   ];

@@ -24,7 +24,7 @@ export function startPanel({ subjects, shown, drawing }: Timeline): void {
     steps = selection && content ? content.steps : NOWHERE;
     panel.classList.toggle("nothing", !selection);
     find(".panel-head", panel).setAttribute("aria-live", selection ? "polite" : "off");
-    if (content) fill(panel, selection ? content : { ...content, kind: "Window that is shown", steps });
+    if (content) fill(panel, selection ? content : { ...content, kind: "Visible window", steps });
   };
   onSelection(({ selection }) => { clearTimeout(waiting); show(selection && subjects.find(selection) ? selection : null); });
   document.addEventListener("tcprof:window", () => {

@@ -97,8 +97,8 @@ function describeHits({ lanes: { work }, details: { steps } }: Gpu, isHit: Uint8
   const [low, high] = steps.start.length ? [steps.start[0], steps.end[steps.end.length - 1]] : [work.start[0], Infinity];
   const bars = Array.from(isHit.keys()).filter((bar) => isHit[bar] && work.start[bar] >= low && work.start[bar] < high);
   const busy = busyTime(work, bars, low, high);
-  const count = formatCount(bars.reduce((sum, bar) => sum + work.merged[bar], 0));
-  return `${steps.start.length ? `${formatPercent((100 * busy) / (high - low))} of the step` : formatSeconds(busy)}, ${count} launches`;
+  const count = bars.reduce((sum, bar) => sum + work.merged[bar], 0);
+  return `${steps.start.length ? `${formatPercent((100 * busy) / (high - low))} of the step` : formatSeconds(busy)}, ${formatCount(count)} launch${count === 1 ? "" : "es"}`;
 }
 
 function option({ name, kind }: Found, place: number): HTMLElement {
@@ -107,5 +107,5 @@ function option({ name, kind }: Found, place: number): HTMLElement {
 }
 
 function nothing(wanted: string): HTMLElement[] {
-  return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing has that name")] : [];
+  return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing matches")] : [];
 }

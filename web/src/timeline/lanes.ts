@@ -169,7 +169,7 @@ export function fillCalls(header: Header, bars: Bars, names: readonly string[], 
   const filling = new Filling(header, bars, view);
   const { calls } = view.looks;
   const look = (bar: number) => calls[Math.min(bars.id[bar], calls.length - 1)];
-  const say = (bar: number) => filling.describe(bar, names[bars.id[bar]], "call of the CUDA API");
+  const say = (bar: number) => filling.describe(bar, names[bars.id[bar]], "CUDA API call");
   for (const [row, members] of bars.rows) {
     const bins = new Bins(view);
     scanRow(bars, members, view,

@@ -75,12 +75,12 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         drawn = {"gpu": gpu, "tracks": track, "strips": list_strips(curves, peak)}
         headers.append({**drawn, **_add_lanes(store, analysis, gpu, lanes, gaps)})
         if lanes.hidden:
-            note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
+            note.append(f"Not drawn (nested too deeply): {units.format_things(lanes.hidden, 'range')}.")
         if lanes.most > MOST_EXACT:
             note.append(f"Times of bars and samples are rounded to {GRAIN_NS} ns.")
         if lanes.merged:
             merged = units.format_count(lanes.merged)
-            note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
+            note.append(f"{merged} short bars are merged with neighbours of the same name.")
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
     header = {"gpus": headers, "range": _time_range(analysis), **_describe_bars(analysis, works, gaps)}
@@ -128,7 +128,7 @@ def _add_samples(
         return {}, [], []
     if len(samples) * len(values) <= most:
         curves = [_add_curve(store, metric, peaks[metric], value) for metric, value in values.items()]
-        note = f"Every sample is in the page: {units.format_count(len(samples))}."
+        note = f"The page has every sample: {units.format_count(len(samples))}."
         return peaks, [{**_add_times(store, start, end, bars), "curves": curves}], [note]
     tracks, width = [], 0.0
     for metric, value in values.items():
