@@ -58,7 +58,7 @@ def test_calls_that_wait_are_found_by_what_the_program_has(is_pytorch: bool, fin
     found = find(small_kernels(0, name, waits=True))["synchronizing-calls"]
     assert "set_sync_debug_mode" not in found.raise_confidence  # which says nothing of waits for the whole device
     assert ("torch.cuda.synchronize()" in "".join(found.options[0].code)) == is_pytorch
-    assert ".item()" not in "".join(found.options[0].code)  # that is no wait for the whole device
+    assert ".item()" not in "".join(found.options[0].code)  # that is no device-wide waits
 
 
 @pytest.mark.parametrize(("copies", "is_told"), [(9, True), (1, False)])

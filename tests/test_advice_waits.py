@@ -83,10 +83,10 @@ def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
     assert ("fused" in option.title) == of_scaler
 
 
-OF_DEVICE = "no wait for the whole device"
+OF_DEVICE = "no device-wide waits"
 PIN, DO_NOT_BLOCK, KEEP = (
     "pinned memory",
-    "copies that do not block",
+    "non-blocking copies",
     "keep results on the GPU",
 )
 

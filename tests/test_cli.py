@@ -393,7 +393,7 @@ def test_an_output_without_a_suffix_gets_one(
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
-        ({"peak_tflops": -1}, "Give it in 10^12 FLOP/s: peak_tflops=989.5."),
+        ({"peak_tflops": -1}, "Give it in TFLOP/s: peak_tflops=989.5."),
         ({"step": "nothing"}, "tcprof.read(...).ranges['path'] lists the ranges."),
         ({"window": "wall"}, "Choose one of: host, gpu, busy."),
     ],

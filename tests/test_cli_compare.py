@@ -188,7 +188,7 @@ def test_conditions_in_a_file_are_those_of_the_command_line(
         ("fail-if = []", 2, "no list of conditions"),
         ("fail-if = 'time > +5%'", 2, "no list of conditions"),
         ("fail-if = ['time > +5%']\nfail = 1", 2, "a gate has no 'fail'"),
-        ("fail-if = ['time > +5%']\nstrict = 1", 2, "strict is neither true nor false"),
+        ("fail-if = ['time > +5%']\nstrict = 1", 2, "strict must be true or false"),
         ("[tool.tcprof]\ngate = 1", 2, "no table [tool.tcprof.gate]"),
         ("fail-if = ['tiem > +5%']", 2, "gate.toml: condition: there is no quantity 'tiem'"),
     ],

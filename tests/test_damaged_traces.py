@@ -135,7 +135,7 @@ def test_launches_without_kernels_are_told(tmp_path: Path) -> None:
     events = rank()
     lost = kernels(events)[4:7]
     analysis = tcprof.read(write(tmp_path / "a.json", [each for each in events if each not in lost]))
-    assert "launches without their kernel: 3" in analysis.faults[0]
+    assert "launches without a kernel: 3" in analysis.faults[0]
 
 
 def test_steps_of_pytorch_1_8(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path
     gap = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000]).diagnostic("error", OVERFLOW)
     analysis = tcprof.read(gap.write(tmp_path))
     assert analysis.faults == (
-        f"Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs, 30.0 % of the time recorded. {LOST} Record again "
+        f"Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs, 30.0 % of recorded time. {LOST} Record again "
         "with --frequency 100000 (this recording was at 200 kHz).",
     )
     assert not any("overflow" in text or "--frequency" in text for text in analysis.warnings)
@@ -118,13 +118,13 @@ def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path
 
 def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path: Path) -> None:
     builder = recorded().kernel("late", 190_000, 200_000, launched=150_000).diagnostic("error", OVERFLOW)
-    assert "GPU 0 has none for 100 µs, 50.0 % of the time recorded." in faults_of(builder, tmp_path)[0]
+    assert "GPU 0 has none for 100 µs, 50.0 % of recorded time." in faults_of(builder, tmp_path)[0]
 
 
 def test_stretches_that_nsys_marked(tmp_path: Path) -> None:
     assert faults_of(recorded(20_000).lost(20_000, 41_000), tmp_path) == (
         "Samples were lost (marked by Nsight Systems as missing or inconsistent): GPU 0 has none for 30.0 µs, 30.0 % "
-        f"of the time recorded. {LOST} Record again with --frequency 10000 (this recording was at 20 kHz).",
+        f"of recorded time. {LOST} Record again with --frequency 10000 (this recording was at 20 kHz).",
     )
     (outside,) = faults_of(recorded().lost(500_000, 521_000), tmp_path)
     assert "inconsistent): 21.0 µs. " in outside
@@ -134,7 +134,7 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
     times = [10_000 * number for number in range(400)]
     assert faults_of(recorded(times=times[:9] + times[12:]), tmp_path) == ()
     (fault,) = faults_of(recorded(times=times[:9] + times[14:]), tmp_path)
-    assert fault.startswith("Samples were lost: GPU 0 has none for 50.0 µs, 1.2 % of the time recorded. ")
+    assert fault.startswith("Samples were lost: GPU 0 has none for 50.0 µs, 1.2 % of recorded time. ")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
     for text in texts:
         builder.diagnostic("information", text)
     assert faults_of(builder, tmp_path) == (
-        f"Kernels may be missing: events of the CUDA trace {told}. A missing kernel's time counts as idle, and its "
+        f"Kernels may be missing: CUDA trace events {told}. A missing kernel's time counts as idle, and its "
         "tensor cycles go to its neighbours. Record again, and let every process run to its end.",
     )
 
@@ -199,7 +199,7 @@ def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:
 
 def test_lost_kernels_are_counted(tmp_path: Path) -> None:
     (fault,) = faults_of(launched((3, 4)).diagnostic("information", LOST_BUFFER), tmp_path)
-    assert "launches without their kernel: 2" in fault
+    assert "launches without a kernel: 2" in fault
 
 
 # Where they are shown

@@ -176,11 +176,11 @@ def test_a_run_is_shown_exported_and_removed(run: Run) -> None:
 def test_wrong_use_is_explained(run: Run) -> None:
     for args, said in (
         (["list"], "There is no store"),
-        (["add", FP32], "does not say which program it is of"),
-        (["add", FP32, "--config", "batch"], "has no key, an equals sign and a value"),
+        (["add", FP32], "does not name its program"),
+        (["add", FP32, "--config", "batch"], "is not KEY=VALUE"),
         (["add", FP32, "--config", "a=1", "--config", "a=2"], "gives a twice"),
         (["add", FP32, "--commit-time", "yesterday"], "is not a time"),
-        (["list", "--store", "mysql://x/y"], "supports no store of the form mysql://"),
+        (["list", "--store", "mysql://x/y"], "cannot use this mysql:// address"),
     ):
         done = run("history", *args)
         assert (done.status in (2, 3), said in " ".join(done.err.split())) == (True, True), done.err

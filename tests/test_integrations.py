@@ -70,7 +70,7 @@ def test_nothing_is_named_twice_where_the_program_is_annotated(log: Log, monkeyp
 
 @pytest.mark.parametrize("wrong", [{"first": -1}, {"count": 0}])
 def test_steps_that_cannot_be(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="first is 0 or more, and count 1 or more"):
+    with pytest.raises(ValueError, match="first must be 0 or more, count 1 or more"):
         Capture(**wrong)
 
 

@@ -155,7 +155,7 @@ def test_no_error_ends_like_a_gate_that_failed(error, status, run, monkeypatch):
     assert "Traceback" not in done.err
     if status == 70:
         said = " ".join(done.err.split())
-        assert said.startswith(f"tcprof: This is a defect of tcprof: {type(error).__name__}: ")
+        assert said.startswith(f"tcprof: This is a bug in tcprof: {type(error).__name__}: ")
         assert "TCPROF_TRACEBACK=1" in said
         assert f"tcprof {__version__}, Python 3." in said
         monkeypatch.setenv("TCPROF_TRACEBACK", "1")

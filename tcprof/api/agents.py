@@ -217,7 +217,7 @@ class Folders:
         new: Recordings,
         table: Literal["rows", "waterfall", "modules", "kernels"] = "waterfall",
         conditions: Annotated[
-            list[str], Field(max_length=20, description="What fails a gate, such as 'step_time > +5%'.")
+            list[str], Field(max_length=20, description="Fail conditions, such as 'step_time > +5%'.")
         ] = [],  # noqa: B006 - the SDK makes it JSON
         limit: Limit = FEW_ROWS,
     ) -> Answer:
@@ -300,7 +300,7 @@ def _check(given: Sequence[str], choices: Sequence[str], what: str) -> None:
 
 
 def _refuse() -> Nsys:
-    raise NsysError("agents start no program.", SHOW_FIRST)
+    raise NsysError("agents start no programs.", SHOW_FIRST)
 
 
 class _Requests(io.BufferedIOBase):

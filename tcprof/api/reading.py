@@ -214,7 +214,7 @@ def _check_options(window: str, peak_tflops: float | None) -> None:
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
-        hints = (f"Give it in 10^12 FLOP/s: {option}989.5." for option in ("--peak-tflops ", "peak_tflops="))
+        hints = (f"Give it in TFLOP/s: {option}989.5." for option in ("--peak-tflops ", "peak_tflops="))
         raise UsageError("the peak FLOP/s must be a number above 0", *hints)
 
 

@@ -40,7 +40,7 @@ def log(report: Report, run: Any, prefix: str = "tcprof") -> dict[str, float]:
         run.log(metrics)
     else:
         raise UsageError(
-            f"a {type(run).__name__} is not a run of MLflow or Weights & Biases",
-            "Give what mlflow.start_run() or wandb.init() returned.",
+            f"a {type(run).__name__} is not an MLflow or Weights & Biases run",
+            "Pass what mlflow.start_run() or wandb.init() returned.",
         )
     return metrics

@@ -169,7 +169,7 @@ def _convert_error(error: BaseException) -> TcprofError | None:
 
 
 def _explain_defect(error: BaseException) -> int:
-    echo_error(f"tcprof: This is a defect of tcprof: {type(error).__name__}: {_first_line(error)}")
+    echo_error(f"tcprof: This is a bug in tcprof: {type(error).__name__}: {_first_line(error)}")
     echo_error(
         f"  Please report it, with the command and the traceback that {TRACEBACK}=1 shows.\n"
         f"  tcprof {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"

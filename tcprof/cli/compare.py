@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 SIDES = paths_argument(
     *("sides", "BASE NEW..."),
     "The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings of one "
-    "program, or NAME for NAME-1, NAME-2 and so on; or runs of a store: main@latest, main@-5.. for the last five, "
+    "program, or NAME for NAME-1, NAME-2 and so on; or runs in a store: main@latest, main@-5.. for the last five, "
     "commit:HASH. LABEL=PATH gives it another name.",
 )
 COMPARED_OUTPUT = option(
     *("output", Path | None, None),
-    "Also write an HTML page; with the suffix of a format, write that instead of printing.",
+    "Also write an HTML page; with another format's suffix, write that instead of printing.",
     *("-o", "--output"),
 )
 MAP = option(
@@ -72,14 +72,14 @@ GATE = (
     )
     | option(
         *("gate_file", Path | None, None),
-        "Read such conditions from \\[tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
+        "Read such conditions from \\[tool.tcprof.gate] in a pyproject.toml, or from another TOML file.",
         "--gate",
         metavar="FILE",
     )
     | option("strict", bool, False, "Also fail, with status 1, if a condition is inconclusive.")
 )
 MISMATCH = option(
-    "allow_mismatch", bool, False, "Compare even if the result is meaningless: one side has no work on a GPU."
+    "allow_mismatch", bool, False, "Compare even if one side has no GPU work and the result is meaningless."
 )
 ALL = option(
     "everything", bool, False, "Show everything: all quantities, ranges, modules and kernels, and the notes.", "--all"
@@ -95,7 +95,7 @@ FORMAT = format_option(_FORMATS, "Output format, by default text; junit shows th
 )
 @takes(SIDES, COMPARED_OUTPUT, WINDOW, WARM_UP, ROWS, MAP, GATE, MISMATCH, NO_CACHE, FORCE, ALL, FORMAT, WIDE, PAGE)
 def compare(ctx: typer.Context, asked: Asked) -> None:
-    """Compare recordings: what is faster, by how much, and how sure.
+    """Compare recordings: what is faster, by how much, and how certain.
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings per side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
@@ -163,7 +163,7 @@ def _view_jobs(jobs: Sequence["Job"], names: Sequence[str], has_gate: bool) -> "
     from tcprof.views.job import view_compared_jobs
 
     if len(jobs) != 2 or has_gate or jobs[0].rank_steps.equals(jobs[1].rank_steps):
-        why = "these are jobs of several ranks: compare two different ones, without conditions"
+        why = "these are multi-rank jobs: compare two different ones, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     return view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1]))
 

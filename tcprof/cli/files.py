@@ -107,7 +107,7 @@ def save(asked: Asked) -> None:
         "Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
         metavar="FILE",
     ),
-    option("figure", FigureName | None, None, "Draw this figure of the page in place of the frames."),
+    option("figure", FigureName | None, None, "Draw this page figure instead of writing frames."),
     *(NO_CACHE, FORCE),
 )
 def export(asked: Asked) -> None:

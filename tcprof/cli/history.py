@@ -45,8 +45,8 @@ STORE = option(
 BRANCH = option("branch", str | None, None, "Only runs of this branch.", metavar="NAME")
 FACTS = (
     option("commit", str, "", "The commit; by default git's HEAD.", metavar="HASH")
-    | option(*("commit_time", str, "", "When it was committed, in ISO 8601; by default as git says."), metavar="TIME")
-    | option("branch", str, "", "The branch; by default git's.", metavar="NAME")
+    | option(*("commit_time", str, "", "Commit time in ISO 8601; by default from git."), metavar="TIME")
+    | option("branch", str, "", "Branch; by default git's current one.", metavar="NAME")
     | option("label", str, "", "A label of your choice.", metavar="TEXT")
     | option("program", str, "", "The program; by default as recorded.", metavar="NAME")
     | option(
@@ -68,10 +68,10 @@ RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved ana
     *(STORE, TABLE, NO_CACHE),
 )
 def add(asked: Asked) -> None:
-    """Add recordings to a store, each once.
+    """Add recordings to a store.
 
-    A recording, its copies and its saved analysis are one run, however often they are added. Commit, commit time
-    and branch come from git.
+    A recording, its copies and its saved analysis count as one run, however often they are added. Commit, commit
+    time and branch come from git.
     """
     from tcprof.history.database import find_url
     from tcprof.history.run import Facts, add_commit, describe_run, parse_config, to_utc
@@ -105,7 +105,7 @@ def add(asked: Asked) -> None:
 @history.command("list", epilog="Example:\n\ntcprof history list --branch main")
 @takes(BRANCH, limit_to(40, "Number of runs to show; 0 for all."), STORE, TABLE, WIDE)
 def list_runs(asked: Asked) -> None:
-    """List the runs of a store, the newest first."""
+    """List the runs in a store, newest first."""
     from tcprof.views.history import view_runs
 
     asked.check_output()
@@ -117,11 +117,11 @@ def list_runs(asked: Asked) -> None:
 def show(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="Its number; or BRANCH@latest, BRANCH@-2 for the one before, commit:HASH."),
+        typer.Argument(metavar="RUN", help="Run number, BRANCH@latest, BRANCH@-2 (the one before) or commit:HASH."),
     ],
     asked: Asked,
 ) -> None:
-    """Show a run: its facts and its figures, each with its interval."""
+    """Show a run: its metadata, and its figures with intervals."""
     from tcprof.views.history import view_run
 
     asked.check_output()
@@ -133,7 +133,7 @@ def show(
 @history.command(epilog="Example:\n\ntcprof history export -o history.csv")
 @takes(BRANCH, STORE, TABLE)
 def export(asked: Asked) -> None:
-    """Write every point with its series and its run."""
+    """Write each data point with its series and run."""
     from tcprof.views.history import view_export
 
     store = open_existing(asked.store)
@@ -146,7 +146,7 @@ def export(asked: Asked) -> None:
 @history.command(epilog="Example:\n\ntcprof history rm 12")
 @takes(STORE)
 def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.")], asked: Asked) -> None:
-    """Remove runs with their points and analyses, such as those of a disturbed machine."""
+    """Remove runs with their points and analyses, such as runs from a noisy machine."""
     store = open_existing(asked.store)
     for run_id in runs:
         store.remove(run_id)
@@ -154,7 +154,7 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
 
 @history.command(epilog="Examples:\n\ntcprof history trend\n\ntcprof history trend --metric step_ns --confirm")
 @takes(
-    option("metric", list[str] | None, None, "Only this figure, such as step_ns.", metavar="NAME"),
+    option("metric", list[str] | None, None, "Only this metric, such as step_ns.", metavar="NAME"),
     option(
         *("branch", str | None, None),
         "The branch; by default the one that is checked out, else main or master, else the one with the most runs.",
@@ -165,10 +165,10 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
     *(limit_to(20, "Number of series to show; 0 for all."), STORE, TABLE, WIDE),
 )
 def trend(asked: Asked) -> None:
-    """Show at which commits the figures of a program changed, and what changed there.
+    """Show at which commits a program's figures changed, and what changed there.
 
-    It looks at the series that the newest run is in. Where the analyses of both sides are kept, it compares them.
-    '-o NAME.html' writes a page with a figure of each series.
+    It covers the series of the newest run. Where the analyses of both sides are kept, it compares them.
+    '-o NAME.html' writes a page with a chart per series.
     """
     from tcprof.history.trends import explain_step, read_trends
     from tcprof.views.trends import view_trends

@@ -42,7 +42,7 @@ def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **se
 
 COLOR = option(
     *("color", Literal["auto", "always", "never"], "auto"),
-    "Terminal colours; auto uses them where the terminal can, unless NO_COLOR is set.",
+    "Terminal colours; auto uses them where supported, unless NO_COLOR is set.",
     callback=choose_color,
 )
 
@@ -117,7 +117,7 @@ WARM_UP = option(
 )
 PEAK = option(
     *("peak_tflops", float | None, None),
-    "Peak in 10^12 FLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the boost clock.",
+    "Peak in TFLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the boost clock.",
     metavar="TFLOPS",
 )
 NAMES = option("gpu", int | None, None, "Only this GPU.") | option(
@@ -127,7 +127,7 @@ ROWS = NAMES | option(
     "depth", int | None, None, "Only ranges or modules up to this nesting depth; 1 is the outermost.", min=0
 )
 EVERY = option(
-    "every", bool, False, "Show every range: also ops, ranges of libraries, and similar ranges one by one.", "--all"
+    "every", bool, False, "Show every range, including ops, library ranges, and similar ranges one by one.", "--all"
 )
 NOTES = option("notes", bool, False, "Also show the evidence, and what the figures cover.")
 NO_CACHE = option(
@@ -196,7 +196,7 @@ class Asked(SimpleNamespace):
         ends = {suffix: form for form in formats for suffix in load_format(form).SUFFIXES}
         if name is None and output.suffix not in ends:
             raise UsageError(
-                f"-o {output} has a suffix that is no format of this command",
+                f"-o {output} has a suffix that this command does not write",
                 f"End it in {', '.join([*ends, *[PAGE_SUFFIX] * has_page])}, or add --format {'|'.join(formats)}.",
             )
         return name or ends[output.suffix], output, None

@@ -45,7 +45,7 @@ ReportOption = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="The report; by default SCRIPT.nsys-rep in this folder. As for nsys, %q{NAME} is the environment variable "
+        help="The report; by default SCRIPT.nsys-rep in this folder. As in nsys, %q{NAME} is the environment variable "
         "NAME, %h the host, %p the process number, %n the next free number.",
     ),
 ]
@@ -85,7 +85,7 @@ DurationOption = Annotated[
     typer.Option(
         "--duration",
         metavar="SECONDS",
-        help="Record for at most this long; by default 60 seconds unless the program makes steps.",
+        help="Record for at most this long; by default 60 seconds unless the program has steps.",
     ),
 ]
 GraphOption = Annotated[
@@ -104,9 +104,9 @@ AnnotateOption = Annotated[
     ),
 ]
 StepsOption = Annotated[
-    int, typer.Option("--steps", min=1, help="Number of steps to record; as many as take 3 seconds if that is more.")
+    int, typer.Option("--steps", min=1, help="Number of steps to record; more if they take under 3 seconds.")
 ]
-WholeOption = Annotated[bool, typer.Option("--whole", help="Record the whole program, not some of its steps.")]
+WholeOption = Annotated[bool, typer.Option("--whole", help="Record the whole program, not only some steps.")]
 StopOption = Annotated[bool, typer.Option("--stop", help="End the program when its steps are recorded.")]
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
 SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]

@@ -38,7 +38,7 @@ READING = (
 )
 PER_STEP = option(
     *("per_step", str | None, None),
-    "What one step of the whole job processes, such as '4096 tokens' or '256 images'; gives throughput.",
+    "Work per step of the whole job, such as '4096 tokens' or '256 images', for throughput.",
     metavar="TEXT",
 )
 SAVE = option(
@@ -126,7 +126,7 @@ def _parse_per_step(text: str | None) -> "PerStep | None":
         return None
     match = re.fullmatch(r"\s*([1-9][\d,_]{0,17})\s+([^\W\d_][\w -]{0,30})\s*", text)
     if match is None:
-        raise UsageError(f"--per-step {text!r} is not a number with its unit.", "Such as --per-step '4096 tokens'.")
+        raise UsageError(f"--per-step {text!r} is not a number with a unit.", "Write --per-step '4096 tokens'.")
     return PerStep(int(match[1].replace(",", "").replace("_", "")), match[2].strip())
 
 
@@ -151,7 +151,7 @@ def _read(
     stored = [rank for path in paths if is_job(path) for rank in read_job(path)]
     files = gather.find_files(path for path in paths if not is_job(path))
     if rank_from is None and not dask:
-        with progress("Reading which ranks these are"):
+        with progress("Reading the rank numbers"):
             gather.check_ranks(files)
     workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
     start = gather.start_processes(workers)

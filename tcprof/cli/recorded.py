@@ -117,7 +117,7 @@ def _show_reports(
             unread = run.reports[run.reports.index(file) :]
             commands = "; ".join(f"tcprof report {path}" for path in unread)
             whole = "It is whole" if len(unread) == 1 else "These are whole"
-            raise StoppedError(f"Stopped while {file} was read.", f"{whole}: {commands}") from stop
+            raise StoppedError(f"Stopped while reading {file}.", f"{whole}: {commands}") from stop
         except TcprofError as error:
             if is_only or isinstance(error, StoppedError):
                 raise

@@ -21,7 +21,7 @@ def doctor(asked: Asked) -> None:
     """Check whether this machine can record GPU metrics.
 
     If not, it says why and what to do. Checks nsys, its importer, GPUs, permission to read counters, other profilers,
-    disk and Python; then samples the GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is
+    disk and Python; then samples the GPUs for a moment. It changes nothing. The exit status is 0 if a recording is
     possible, otherwise 3.
     """
     from tcprof.record.doctor import check_up
@@ -70,7 +70,7 @@ def cache(
     """Show where cached analyses are and how much space they take, or remove them.
 
     tcprof keeps the analysis of each recording that it reads, so that the next command on it is fast; beyond 2 GiB,
-    it removes what was not used for longest. TCPROF_CACHE=FOLDER chooses the folder, and TCPROF_CACHE=0 turns the
+    it removes the least recently used. TCPROF_CACHE=FOLDER chooses the folder, and TCPROF_CACHE=0 turns the
     cache off.
     """
     from tcprof.saved.cache import MOST_BYTES, user_cache

@@ -113,12 +113,12 @@ def kernels(
     ] = "kernel",
     without_tensor_cores: Annotated[
         bool,
-        typer.Option("--without-tensor-cores", help="Only kernels that do not use the Tensor Cores, with their sum."),
+        typer.Option("--without-tensor-cores", help="Only kernels that do not use the Tensor Cores, with their total."),
     ] = False,
 ) -> None:
     """Show Tensor Active of every kernel.
 
-    Samples are longer than most kernels, so tcprof fits each kernel's figures to them, for the kernel's own time only,
+    Samples last longer than most kernels, so tcprof fits figures for each kernel's own time to them
     and checks them against its name. JSON and CSV have all rows and columns.
     """
     from tcprof.findings.ncu import find_command

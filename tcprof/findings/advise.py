@@ -58,7 +58,7 @@ def find_all_well(step: Step, advices: Sequence[Advice]) -> list[Advice]:
         weights = with_hfu["exposed_ns"] / with_hfu["exposed_ns"].sum()
         hfu = float((with_hfu["hfu_pct"] * weights).sum())
         evidence.append(f"tensor kernels reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    text = ("Nothing to do in the program", f"No rule expects to save at least 1 % of {step.unit}", "")
+    text = ("Nothing to do in the program", f"No rule finds a saving of 1 % or more of {step.unit}", "")
     about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 

@@ -60,7 +60,7 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None,
             (
                 "Kernel attribution",
                 _enough(told_apart),
-                f"{units.format_pct(told_apart)} of kernel time is attributed to single kernels",
+                f"{units.format_pct(told_apart)} of kernel time is attributed per kernel",
             )
         )
     if not math.isnan(in_ranges):

@@ -165,7 +165,7 @@ def _cause_of_excess(analysis: Analysis, name: str, other_work: bool) -> str:
         return _UNTRACED_WORK
     if name in _OF_PEAK:
         is_given = analysis.options.get("peak_tflops") is not None
-        return "--peak-tflops is lower than the rate that was measured." if is_given else _PEAK_IS_WRONG
+        return "--peak-tflops is lower than the measured rate." if is_given else _PEAK_IS_WRONG
     return _OVERLAP if name == _TIMES and not analysis.observed.wrong else _IN_FILE
 
 
@@ -216,7 +216,7 @@ def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
         return f": {units.format_ns(marked_ns)}" if marked_ns else "; how many is unknown: the samples show no gap"
     shares = 100 * lost / gaps["recorded_ns"]
     amounts = [
-        f"GPU {gpu} has none for {units.format_ns(lost[gpu])}, {units.format_pct(shares[gpu])} of the time recorded"
+        f"GPU {gpu} has none for {units.format_ns(lost[gpu])}, {units.format_pct(shares[gpu])} of recorded time"
         for gpu in lost.index[:_MOST_LISTED]
     ]
     more = f"; {len(lost) - _MOST_LISTED} more GPUs lost samples too" if len(lost) > _MOST_LISTED else ""
@@ -273,10 +273,10 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
         return []
     if lost_launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
         return []
-    numbers = {"launches without their kernel": lost_launches or 0} | events | {"buffers not flushed": buffers}
+    numbers = {"launches without a kernel": lost_launches or 0} | events | {"buffers not flushed": buffers}
     numbers_text = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
     sentence = (
-        f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "
+        f"Kernels may be missing: CUDA trace events {'were' if any(events.values()) else 'may have been'} lost "
         f"({numbers_text or 'how many is unknown'})"
     )
     consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."

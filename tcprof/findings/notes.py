@@ -27,7 +27,7 @@ _ABOUT_UNRESOLVED = (
     f"{100 * RESOLVED_SHARE:g} % from the value (see JSON)"
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
-_AGAIN = "Activation checkpointing computed {share} of the FLOP executed there a second time. "
+_AGAIN = "Activation checkpointing accounts for {share} of the FLOP executed there. "
 _MORE_EXECUTED = (
     "{again}The {else_}FLOP executed beyond the useful ones may be padding to whole tiles, FP32 matrix "
     "multiplications split into several in TF32 or BF16, or recomputation without a range."
@@ -64,9 +64,7 @@ def describe_warm_up(analysis: Analysis) -> str:
             f"Figures per step cover one role: {count} of other roles {'is' if skipped == 1 else 'are'} excluded."
         )
     if slow:
-        excluded += (
-            f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from figures of ranges too."
-        )
+        excluded += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, also from range figures."
     excluded = excluded.strip()
     if (share := share_of_compilation(analysis)) > 0:
         excluded = (
@@ -252,7 +250,7 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
         on_tensor = units.format_count(share / 100 * whole["tensor_flop"] / steps)
         beside = f"; {on_tensor} on the Tensor Cores, {units.format_pct(share)} of the FLOP executed there"
         flop = units.format_count(whole["useful_flop"] / steps)
-        lines.append(f"{prefix}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
+        lines.append(f"{prefix}Useful FLOP, from operand sizes: {flop}{'' if pd.isna(share) else beside}.")
         if share < 100 - _ALIKE:
             again = rows.set_index("phase")["tensor_flop"].get(RECOMPUTE, np.nan) / whole["tensor_flop"]
             computed = _AGAIN.format(share=units.format_pct(100 * again)) if again > 0 else ""

@@ -50,8 +50,8 @@ def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
         share = units.format_pct(sum(kind["share_pct"] for kind in more if kind["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    about = f"Figures are for “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
-    return (f"{about}. Other roles of steps: {listed}.",)
+    about = f"Figures are for “{one_line(first['name'], 40)}” ({_often(first)} of all step time)"
+    return (f"{about}. Other step roles: {listed}.",)
 
 
 def _tell_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _tell_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
             f"{units.format_count(len(numbers))} {cause} ({_list_numbers(numbers)})"
             for cause, numbers in causes.items()
         ]
-        excess = f" They take {units.format_ns(first['slow_ns'])} more than usual." * bool(first["slow_ns"] > 0)
+        excess = f" They take {units.format_ns(first['slow_ns'])} longer than usual." * bool(first["slow_ns"] > 0)
         slow = units.format_things(int(first["slow_count"]), "slow step is", "slow steps are")
         texts.append(f"{slow} in no figure: {', '.join(parts)}.{excess}")
     mean = first["total_ns"] / max(first["step_count"], 1)

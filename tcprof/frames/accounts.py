@@ -3,24 +3,24 @@
 from tcprof.frames.places import COUNTED, PLACE
 from tcprof.frames.schema import END, GPU, SIGNED, START, Bool, Float, FloatTime, Int, Number, Schema, Signed, Text
 
-_OVERLAPS = "where several run at once, the first of these columns has the time"
+_OVERLAPS = "where several run at once, the first of these columns gets the time"
 
 TIMES = (
     Float("window_ns", "Time from an instance's first activity to its last, over all instances.", title="GPU window"),
     Float(
         "tensor_kernel_ns",
-        "A kernel ran that executes instructions of the Tensor Cores, see *kernels*.",
+        "A kernel that executes Tensor Core instructions, see *kernels*.",
         title="Tensor kernel",
     ),
     Float(
         "memory_bound_ns",
-        "Another kernel, at 60 % or more of the bandwidth of memory or of a cache; see bound of *kernels*.",
+        "Another kernel, at 60 % or more of memory or cache bandwidth; see bound in *kernels*.",
         title="Memory-bound",
     ),
     Float(
         "fp32_bound_ns",
         "Another kernel that multiplies float32 matrices on CUDA cores, by its name, or uses 60 % or more of their "
-        "float32 arithmetic; see bound of *kernels*.",
+        "float32 arithmetic; see bound in *kernels*.",
         title="FP32 on CUDA cores",
     ),
     Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),
@@ -64,7 +64,7 @@ _CAUSE = Text(
 _WAIT = Text("wait", "The call, or the copy, that the CPU last waited for; empty for other causes.", title="Waits for")
 _SAVING = Float(
     "saving_ns",
-    "At most what filling it saves of the mean step: its part in the steps that figures are over, by their number. "
+    "Upper bound on the saving per step from filling it: its time in the steps covered, divided by their number. "
     "As recorded: profiling lengthens launches.",
     title="Saves at most",
 )
@@ -83,7 +83,7 @@ GAPS = Schema(
         Text("path", "Path of the innermost range that is open on the CPU then; empty for none.", title="Range"),
         Number("range", "Row of that range in *nvtx_ranges*; -1 for none."),
         _WAIT,
-        Float("wait_ns", "Part of it up to the end of the last wait of the CPU."),
+        Float("wait_ns", "Part of it up to the end of the CPU's last wait."),
         Int("launch_count", "CUDA API calls in it that start work.", title="Launches"),
         Int("activity", "Row in *activities* of the work that ends it."),
         FloatTime("launched_ns", "When the API call began that launched this work; unknown where not recorded."),
@@ -94,7 +94,7 @@ GAPS = Schema(
 
 GAP_SUMS = Schema(
     "gap_sums",
-    "The idle time of each GPU by cause and range, what costs a step most first. Where the CPU first waits and then "
+    "The idle time of each GPU by cause and range, costliest first. Where the CPU first waits and then "
     "works long, a gap counts for both.",
     (
         GPU,
@@ -105,7 +105,7 @@ GAP_SUMS = Schema(
         Int("gap_count", "Gaps.", title="Gaps"),
         Float("total_ns", "Their idle time between the first activity and the last.", title="Total"),
         Float("longest_ns", "The longest of them.", title="Longest"),
-        Int("longest_gap", "Number of the gap that this is, or is a part of; 0 up to 10 µs."),
+        Int("longest_gap", "Number of the gap that this is or belongs to; 0 up to 10 µs."),
         _SAVING,
         Float("share_pct", "This as a share of the mean step; without steps, of the time from first to last activity."),
     ),
@@ -129,10 +129,10 @@ LEDGER = Schema(
 
 CLOCKS = Schema(
     "clocks",
-    "For each GPU, whether samples and trace agree on the time: GR Active at edges of the time under kernels.",
+    "For each GPU, whether samples and trace agree on the time: GR Active at the edges of kernel activity.",
     (
         GPU,
-        Float("edge_count", "Edges between busy and idle at which they were compared: 3 at least."),
+        Float("edge_count", "Edges between busy and idle at which they were compared, at least 3."),
         Float(
             "agreement_pct",
             "How well samples and trace agree at the offset, compared with other offsets: 100 is a perfect match; "
@@ -200,9 +200,9 @@ ADVICE = Schema(
         ),
         Text("rule", "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
         Text("sentence", "What was found."),
-        Signed("low_pct", f"The least that it is expected to save, {_OF_STEP}."),
-        Signed("likely_pct", "What it likely saves, likewise.", title="Likely saving"),
-        Signed("high_pct", "The most that it is expected to save, likewise."),
+        Signed("low_pct", f"Least expected saving, {_OF_STEP}."),
+        Signed("likely_pct", "Likely saving, likewise.", title="Likely saving"),
+        Signed("high_pct", "Largest expected saving, likewise."),
         Signed("low_ns", "The least saving, as time."),
         Signed("likely_ns", "The likely saving, as time."),
         Signed("high_ns", "The largest saving, as time."),

@@ -10,16 +10,16 @@ from tcprof.frames.steps import STEPS
 
 USEFUL_RATE = Float(
     "useful_tflops",
-    "Useful FLOP per second of the window, in 10^12; unknown where tensor_tflops is for a host window.",
+    "Useful TFLOP per second of the window; unknown where tensor_tflops is for a host window.",
     title="Useful FLOP/s",
 )
 UNPROFILED_STEP = Float(
     "unprofiled_step_ns",
-    "Time from the start of a step to that of the next one while nothing was recorded, see *unprofiled*; unknown where "
+    "Time from one step's start to the next one's while nothing was recorded, see *unprofiled*; unknown where "
     "none was timed.",
     title="Step time, unprofiled",
 )
-IDLE = Float("idle_ns", "The GPU window, less the time under its work.", title="GPU idle")
+IDLE = Float("idle_ns", "The GPU window, less its busy time.", title="GPU idle")
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ KERNEL_CHANGES = Schema(
 
 WATERFALL = Schema(
     "waterfall",
-    "What a change consists of, for each GPU: first the total, then its parts. The changes of the parts add up to "
-    "that of the total; for time_ns, base and new add up too.",
+    "What a change consists of, for each GPU: first the total, then its parts. The parts' changes add up to the "
+    "total's; for time_ns, base and new add up too.",
     (
         GPU,
         Text(
@@ -198,7 +198,7 @@ OF_MEDIANS = (
         "Where a difference is shown and the variation of runs is assumed: the largest standard deviation of runs "
         "at which it would still be shown; otherwise unknown.",
     ),
-    Float("assumed_spread_pct", "The standard deviation of runs that was assumed; unknown where it is measured."),
+    Float("assumed_spread_pct", "The assumed standard deviation of runs; unknown where it is measured."),
 )
 
 COMPARISON = Schema(
@@ -217,7 +217,7 @@ COMPARISON = Schema(
         *(
             Column(
                 f"mean_{column.name}",
-                f"The same as `{column.name}`, of means over the instances.",
+                f"The same as `{column.name}`, for means over instances.",
                 dtype=column.dtype,
                 limits=column.limits,
             )
@@ -232,9 +232,9 @@ COMPARISON = Schema(
             "Whether the baseline's value is a lower bound: samples were lost, or FLOP of some kernels, or their "
             "use of Tensor Cores, is unknown.",
         ),
-        Bool("new_lower_bound", "The same of the other side's value."),
-        Float("base_instance_count", "Instances compared of the baseline; unknown where it has no such path."),
-        Float("new_instance_count", "Instances compared of the other side; unknown likewise."),
+        Bool("new_lower_bound", "The same for the other side."),
+        Float("base_instance_count", "Compared instances of the baseline; unknown where it has no such path."),
+        Float("new_instance_count", "Compared instances of the other side; unknown likewise."),
         Int("base_recording_count", "Recordings of the baseline that have the path."),
         Int("new_recording_count", "Recordings of the other side that have it."),
     ),

@@ -15,19 +15,19 @@ HISTORY_RUNS = Schema(
         Text("added_utc", "When the run was added.", title="Added"),
         Text("recorded_utc", "When its recording began, by the clock of its host.", title="Recorded"),
         Text("commit", "The commit that was recorded."),
-        Text("commit_utc", "When that was committed.", title="Committed"),
+        Text("commit_utc", "Its commit time.", title="Committed"),
         Text("branch", "The branch."),
-        Text("label", "What its user called it."),
+        Text("label", "Label given by the user."),
         Text("program", "Name of the script or module."),
         Text("gpu_name", "The GPUs' model.", title="GPU"),
         Int("gpu_count", "GPUs with work.", title="GPUs"),
-        Float("power_limit_w", "The power limit that was given for the GPUs, in watts.", unit="W"),
-        Text("config", "The configuration that was given, KEY=VALUE each, separated by commas."),
+        Float("power_limit_w", "The GPUs' power limit as given, in watts.", unit="W"),
+        Text("config", "The given configuration, as comma-separated KEY=VALUE."),
         Text("rank", "The rank that was recorded, and the number of ranks."),
         Text("driver_version", "NVIDIA driver.", title="Driver"),
-        Text("cuda_version", "The newest CUDA that the driver runs.", title="CUDA"),
+        Text("cuda_version", "Newest CUDA that the driver supports.", title="CUDA"),
         Text("torch_version", "Version of torch.", title="torch"),
-        Text("tcprof_version", "The tcprof that analyzed it.", title="tcprof"),
+        Text("tcprof_version", "Version of tcprof used.", title="tcprof"),
         Float("clock_hz", "Median SM clock of the samples.", title="SM clock"),
         Text("file", "Name of the file that was added."),
         Bool("kept", "Whether the store has its saved analysis."),
@@ -40,15 +40,15 @@ SERIES = Schema(
     "The series of a store: one figure of one part of a program, recorded under the same conditions.",
     (
         Int("series_id", "Number of the series.", title="Series"),
-        Text("metric", "The figure, as its frame calls it."),
+        Text("metric", "The figure's name in its frame."),
         Text(
             "scope",
             "What it measures: step, one role of steps; range, all its instances; module; or capture, where there are "
             "no steps.",
         ),
-        Text("subject", "Name of the kind, path of the range or of the module; empty for a capture."),
+        Text("subject", "Name of the kind, path of the range or module; empty for a capture."),
         Int("gpu", "The GPU, counted from 0 among those with work."),
-        Text("unit", "What its values are measured in: ns, pct or tflops."),
+        Text("unit", "Unit of its values: ns, pct or tflops."),
         Text(
             "fingerprint",
             "The facts that split series, as JSON: GPU model and number, power limit, program, configuration and rank. "
@@ -60,14 +60,14 @@ SERIES = Schema(
 
 POINTS = Schema(
     "points",
-    "The points of series, those of each in the order of its runs.",
+    "The points of all series, each in the order of its runs.",
     (
         Int("series_id", "Number of the series, see *series*."),
         Int("run_id", "Number of the run, see *history_runs*."),
         Signed("value", "The figure, in the unit of its series."),
         Signed("low", "Lower end of its 95 % interval within the run; unknown for fewer than 5 steps or instances."),
         Signed("high", "Its upper end."),
-        Int("n", "Steps or instances that it is over."),
+        Int("n", "Steps or instances that it covers."),
     ),
     key=("series_id", "run_id"),
 )
@@ -75,5 +75,5 @@ POINTS = Schema(
 ACCEPTED = Schema(
     "accepted",
     "Changes that were acknowledged: from these commits on the level is the baseline.",
-    (Text("commit", "The commit."), Text("why", "Why it is accepted."), Text("added_utc", "When it was accepted.")),
+    (Text("commit", "The commit."), Text("why", "Why it was accepted."), Text("added_utc", "When it was accepted.")),
 )

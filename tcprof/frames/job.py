@@ -20,7 +20,7 @@ _PARTS = (
     ),
 )
 _WAIT = (
-    "Exposed communication that is waiting for slower ranks: how much longer its collectives took than on the rank "
+    "Exposed communication spent waiting for slower ranks: how much longer its collectives took than on the rank "
     "that was last to start them, at most communication_ns. Unknown where they match no other rank's."
 )
 
@@ -51,7 +51,7 @@ _STAGE = Float(
     title="Stage",
 )
 _MFU = Float("mfu_pct", f"{MFU_MEANING} step time. {NO_PEAK}", title="MFU")
-_TENSOR_RATE = "FLOP on the Tensor Cores per second of the step time, in 10^12."
+_TENSOR_RATE = "TFLOP on the Tensor Cores per second of the step time."
 
 RANK_STEPS = Schema(
     "rank_steps",
@@ -75,7 +75,7 @@ RANK_STEPS = Schema(
         ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
         Float("tensor_flop", "FLOP of the kernels that ran, where they are known."),
-        Float("useful_flop", "Useful FLOP of the kernels that ran, as of *ranges*.", title="Useful FLOP"),
+        Float("useful_flop", "Useful FLOP of the kernels that ran, as in *ranges*.", title="Useful FLOP"),
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
     ),
@@ -135,7 +135,7 @@ RANKS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "last_pct",
-            "Share of its collectives that it was the last to start, among the ranks that take part in them with it.",
+            "Share of its collectives that it started last of the ranks that take part.",
             title="Last to arrive",
         ),
         Float(
@@ -144,20 +144,20 @@ RANKS = Schema(
             title="Tensor Active",
         ),
         Float("tensor_tflops", _TENSOR_RATE, title="Tensor FLOP/s"),
-        Float("useful_tflops", "Useful FLOP per second of the step time, in 10^12.", title="Useful FLOP/s"),
+        Float("useful_tflops", "Useful TFLOP per second of the step time.", title="Useful FLOP/s"),
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
         MEAN_POWER,
         Signed(
             "excess_ns",
-            "How much longer its own time is than the median of the others of its group.",
+            "How much its own time exceeds the median of the others in its group.",
             title="vs. median",
         ),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
         Signed(
             "compute_excess_ns",
-            "How much longer its compute is than the median of the others of its group, where compute stands out but "
+            "How much its compute exceeds the median of the others in its group, where compute stands out but "
             "no own time does; otherwise unknown.",
         ),
         Signed("compute_excess_low_ns", "Lower end of the 95 % interval of compute_excess_ns over the steps."),
@@ -186,7 +186,7 @@ RANKS = Schema(
             "The same if all ranks of its group that stand out were as fast as the median; unknown for the others.",
             title="Saves together",
         ),
-        Float("saves_together_low_ns", "Lower end of its interval, as that of saves_ns."),
+        Float("saves_together_low_ns", "Lower end of its interval, as for saves_ns."),
         Float("saves_together_high_ns", "Upper end of that interval."),
         Text("cause", "Why its own time is longer, or its compute; empty for ranks that do not stand out."),
     ),
@@ -197,12 +197,12 @@ JOB = Schema(
     "job",
     "One row for the job as a whole. What is unknown for one of its ranks is unknown for the job.",
     (
-        Int("rank_count", "Ranks whose recordings are here.", title="Ranks"),
+        Int("rank_count", "Ranks with a recording here.", title="Ranks"),
         Float("step_time_ns", "Median over the ranks of their mean step time.", title="Step time"),
         Float("tensor_tflops", f"{_TENSOR_RATE} Sum over the ranks.", title="Tensor FLOP/s"),
         Float(
             "useful_tflops",
-            "Useful FLOP per second of the step time, in 10^12. Sum over the ranks.",
+            "Useful TFLOP per second of the step time. Sum over the ranks.",
             title="Useful FLOP/s",
         ),
         Float(
@@ -224,7 +224,7 @@ JOB = Schema(
 
 RANK_RECORDINGS = Schema(
     "rank_recordings",
-    "What each rank's recording is of.",
+    "Origin of each rank's recording.",
     (
         RANK,
         Int("world_size", "How many ranks the job has; 0 if unknown."),

@@ -6,7 +6,7 @@ from tcprof.frames.schema import GPU, UNBOUNDED, Float, Int, Number, Schema, Sig
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
 PHASE = Text(
     "phase",
-    "data, forward, between calls (of a model that nothing trains), backward, recompute (activation checkpointing runs "
+    "data, forward, between calls (of a model not in training), backward, recompute (activation checkpointing runs "
     "the forward pass again), optimizer, other, or all for their sum.",
 )
 MODULES = Schema(
@@ -30,7 +30,7 @@ MODULES = Schema(
         Float("share_pct", "Its share of the time of all kernels.", title="Share of the time"),
         Float(
             "tensor_kernel_share_pct",
-            "Share of its kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran.",
+            "Share of its kernel time in tensor kernels, see *kernels*; unknown where whole graphs ran.",
             title="Tensor kernel share",
             missing=UNRESOLVED_SHARE.name,
         ),
@@ -42,7 +42,7 @@ MODULES = Schema(
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", missing=UNCOVERED.name),
         Float(
             "useful_flop",
-            "FLOP that its ops require by the sizes of their operands, as torch.utils.flop_counter counts them: of "
+            "FLOP that its ops require, given their operand sizes, as torch.utils.flop_counter counts them: of "
             "matrix multiplications, convolutions, and attention without its mask; none in the phase recompute. "
             "Unknown where sizes were not recorded, or where over 1 % of the tensor kernels' time is in ops whose "
             "sizes do not determine them.",
@@ -57,7 +57,7 @@ MODULES = Schema(
         Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
         Float(
             "tensor_tflops",
-            "tensor_flop per second of its kernel time, in 10^12.",
+            "tensor_flop over its kernel time, in TFLOP/s.",
             title="Tensor FLOP/s",
             missing=UNCOVERED.name,
         ),
@@ -90,7 +90,7 @@ MODULE_TREE = Schema(
 )
 FOLDED_MODULES = Schema(
     "folded_modules",
-    "The modules of one GPU, with similar ones in one row, whose figures are over them together.",
+    "The modules of one GPU, with similar ones combined in one row.",
     (
         *MODULES.columns,
         Int("alike_count", "How many modules a row stands for."),
@@ -112,9 +112,9 @@ _OF_SIDES = (
 MODULE_CHANGES = Schema(
     "module_changes",
     "Modules of two sides, matched by path, per step without warm-up; empty where only one of them has steps. "
-    "Values are means over the steps; for several recordings, the median of their means; intervals are those of "
-    "*comparison*, of Tensor Active with that of the fit. Numbers in paths are \\*: a row is all layers of a list "
-    "together.",
+    "Values are means over the steps; for several recordings, the median of their means; intervals are as in "
+    "*comparison*, for Tensor Active with the fit's. Numbers in paths are \\*: a row covers all layers of a "
+    "list.",
     (
         GPU,
         Number("module_id", "Number of the row's module, -1 for all kernels."),
@@ -136,18 +136,18 @@ MODULE_CHANGES = Schema(
         Float("p_value", "How often two runs of one program would differ this much in time, see *comparison*."),
         Text(
             "verdict",
-            "Of its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
+            "For its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
             title="Verdict",
         ),
         Signed(
             "tensor_active_difference_pct",
-            "Difference of Tensor Active, new - base, in points.",
+            "Difference in Tensor Active, new - base, in points.",
             title="Tensor Active, change",
         ),
         Signed("tensor_active_difference_low_pct", "Lower end of its 95 % interval."),
         Signed("tensor_active_difference_high_pct", "Its upper end."),
-        Float("tensor_active_p_value", "The same as p_value, of Tensor Active."),
-        Text("tensor_active_verdict", "The same as verdict, of Tensor Active."),
+        Float("tensor_active_p_value", "The same as p_value, for Tensor Active."),
+        Text("tensor_active_verdict", "The same as verdict, for Tensor Active."),
         Text("not_judged", "Why there is neither an interval of its time nor a verdict; empty where there is."),
     ),
 )

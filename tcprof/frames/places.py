@@ -25,16 +25,14 @@ SUMS = (
         f"Tensor cycles in the window, over all SM sub-partitions, where recorded. {_SAMPLED}",
         covered="coverage_pct",
     ),
-    Float(
-        "coverage_pct", "Share of the window that lies under samples. Below 50 % no mean is given.", title="Coverage"
-    ),
+    Float("coverage_pct", "Share of the window covered by samples. Below 50 % no mean is given.", title="Coverage"),
 )
 _TENSOR = (
     Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window.", title="Tensor Active"),
     Float(
         "tensor_active_low_pct",
-        "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), widened by what rounding "
-        "can have done where samples are rounded.",
+        "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), widened by the rounding "
+        "error where samples are rounded.",
     ),
     Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
     Float(
@@ -79,7 +77,7 @@ _UTILIZATION = (
     UNCOVERED,
     Float(
         "useful_flop",
-        "FLOP that its ops require by the sizes of their operands, see *modules*; unknown where these were not "
+        "FLOP that its ops require, given their operand sizes, see *modules*; unknown where these were not "
         "recorded, or over 1 % of the tensor kernels' time is in ops whose sizes do not determine them.",
         title="Useful FLOP",
     ),
@@ -102,16 +100,14 @@ INSTANCES = Schema(
         IntTime("host_start_ns", "Start of the range on the CPU."),
         IntTime("host_end_ns", "End of the range on the CPU."),
         Int("activity_count", "Activities launched in it."),
-        Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
+        Int("inherited_count", "Of these, launched by another thread without its own range."),
         Int("kernel_count", "Kernels and graphs launched in it."),
         Int("kernel_ns", "Sum of these kernels' durations."),
         FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
         FloatTime("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *SUMS,
-        Float(
-            "busy_ns", "Time under at least one of its activities; unknown without any, or if hardly any were traced."
-        ),
+        Float("busy_ns", "Time covered by its activities; unknown without any, or if hardly any were traced."),
         Float(
             "tensor_kernel_ns",
             "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
@@ -157,7 +153,7 @@ RANGES = Schema(
         Int("instance_count", "Instances of the path on the GPU, without those in warm-up.", title="Instances"),
         Int("slow_count", "Of these, in slow steps: no other figure of the row includes them."),
         Int("activity_count", "Activities on the GPU launched in them."),
-        Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
+        Int("inherited_count", "Of these, launched by another thread without its own range."),
         Int("kernel_count", "Kernels and graphs launched in them.", title="Kernels"),
         Int("host_ns", "Sum of the instances' durations on the CPU; of the capture, its length.", title="Host time"),
         Float(
@@ -165,13 +161,13 @@ RANGES = Schema(
             "Time from an instance's first activity to its last, over all instances.",
             title="GPU window",
         ),
-        Float("busy_ns", "Time under at least one of its activities.", title="Busy time"),
+        Float("busy_ns", "Time covered by its activities.", title="Busy time"),
         Int("kernel_ns", "Sum of the durations of its kernels and graphs.", title="Kernel time"),
-        Float("window_ns", "Length of the windows that the figures from samples are taken over."),
+        Float("window_ns", "Length of the windows that figures from samples cover."),
         *_TENSOR,
         Float(
             "tensor_kernel_share_pct",
-            "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
+            "Share of the kernel time in tensor kernels, see *kernels*; without samples, from kernel names. "
             "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
             title="Tensor kernel share",
             missing=UNRESOLVED_SHARE.name,
@@ -180,13 +176,13 @@ RANGES = Schema(
         Float("fitted_active_s", "Tensor-active time of the kernels launched in them, from the fit."),
         Float(
             "fitted_cycles",
-            "Tensor cycles of the kernels launched in them, from the fit: what those of kernels and modules add up to. "
+            "Tensor cycles of the kernels launched in them, from the fit; those of kernels and modules add up to them. "
             "The cycles in the window are of all that ran in it, and part of a sample where its border cuts one.",
         ),
         Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         Float(
             "tensor_tflops",
-            f"FLOP on the Tensor Cores per second of the window, in 10^12. {_NOT_HOST}",
+            f"TFLOP on the Tensor Cores per second of the window. {_NOT_HOST}",
             title="Tensor FLOP/s",
             missing=UNCOVERED.name,
         ),

@@ -35,10 +35,10 @@ _DENSE = "Dense peak in {}, in 10^12 operations per second, as stated at the boo
 _IN_FP16 = " With FP16 accumulation, where FP32 accumulation is slower."
 BOARDS = Schema(
     "boards",
-    "The boards that are known, see ``tcprof chips``. A GPU has a board's figures if its whole name is one of these.",
+    "Boards that tcprof knows, see ``tcprof chips``. A GPU has a board's figures if its whole name is one of these.",
     (
-        Text("board", "What it is called here."),
-        Text("gpu_names", "The names that exports give it, without NVIDIA before them; separated by semicolons."),
+        Text("board", "Its name in tcprof."),
+        Text("gpu_names", "Its names in exports, without NVIDIA; separated by semicolons."),
         Text("chips", "The chips that it may have; separated by commas."),
         Float("sm_count", "Streaming multiprocessors.", title="SMs"),
         Float("boost_clock_hz", "The SM clock at which its peaks are stated.", title="Boost"),
@@ -73,7 +73,7 @@ SAMPLES = Schema(
         Float("tensor_cycles", "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
         Float(
             "pipe_cycles",
-            "Cycles that passed for the tensor pipes in the sample, over all SM sub-partitions: with a clock recorded.",
+            "Elapsed cycles of the tensor pipes in the sample, over all SM sub-partitions, where a clock was recorded.",
         ),
         Float("gr_active_pct", "Time in which the graphics and compute engine was active.", title="GR Active"),
         Float("sm_active_pct", "Cycles in which an SM held at least one warp, mean over the SMs.", title="SM Active"),
@@ -95,15 +95,15 @@ SAMPLES = Schema(
         Float("dram_write_bytes", "Bytes written to device memory."),
         Float("l2_bytes", "Bytes requested from the L2 cache."),
         Float("l2_request_count", "Requests to the L2 cache; each slice takes one per cycle."),
-        Float("l2_cycles", "Cycles that passed for the L2 cache, over all its slices."),
-        Float("l1_wavefront_count", "Passes through the L1 data pipes, of shared memory too: one per SM and cycle."),
+        Float("l2_cycles", "Elapsed cycles of the L2 cache, over all its slices."),
+        Float("l1_wavefront_count", "Passes through the L1 data pipes, shared memory included: one per SM per cycle."),
     ),
     key=("gpu", "start_ns"),
 )
 POWER = Schema(
     "power",
-    "Samples of the power of GPUs. A value holds for the sample's whole interval.",
-    (GPU, START, END, Float("power_w", "Power of the GPU's board.", title="Power", unit="W")),
+    "GPU power samples. A value holds for the sample's whole interval.",
+    (GPU, START, END, Float("power_w", "Power of the GPU board.", title="Power", unit="W")),
     key=("gpu", "start_ns"),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
@@ -208,7 +208,7 @@ UNPROFILED = Schema(
     "``tcprof profile`` times them in the same processes, before the steps that it records.",
     (
         Number("process", "Process that ran the step."),
-        Bool("training", "Whether it trains; else it is a call of a model."),
+        Bool("training", "Whether it trains; otherwise it is a model call."),
         START,
         END,
     ),

@@ -66,7 +66,7 @@ STEPS = Schema(
 
 STEP_SUMMARY = Schema(
     "step_summary",
-    "The steps of each GPU that figures are over: of the first role, without warm-up and slow steps. Each reaches from "
+    "The steps of each GPU that figures cover: of the first role, without warm-up and slow steps. Each reaches from "
     "its first activity to that of the next step, or ends with its last activity where no step follows it: at the "
     "end, and where the next one begins over twice the median later, after more other work than usual, such as a test "
     "pass.",
@@ -88,7 +88,7 @@ STEP_SUMMARY = Schema(
         ),
         Float("tensor_active_low_pct", "Lower end of the mean's 95 % interval: bootstrap over the steps (at least 5)."),
         Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
-        Float("coverage_pct", "Share of the total that lies under samples. Below 50 % no mean is given."),
+        Float("coverage_pct", "Share of the total covered by samples. Below 50 % no mean is given."),
         Float(
             "window_active_pct",
             "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
@@ -101,7 +101,7 @@ STEP_SUMMARY = Schema(
 KINDS = Schema(
     "kinds",
     "The roles of steps on each GPU: what they are for, whatever their size. Figures per step are over the first role, "
-    "which takes most time of those that recur. Figures of a role are without its warm-up and its slow steps.",
+    "the longest in total of those that recur. Figures of a role are without its warm-up and its slow steps.",
     (
         GPU,
         Int("kind", "Number of the role, from 0 for the first."),
@@ -120,8 +120,8 @@ KINDS = Schema(
         Float("share_pct", "Its share of the time of all roles.", title="Share"),
         Float(
             "step_time_ns",
-            "Median time from a step's start on the GPU to the next one's, of whatever role, see *steps*; of "
-            "prefill about the time to the first token.",
+            "Median time from a step's start on the GPU to the next one's, of whatever role, see *steps*; for "
+            "prefill, roughly the time to first token.",
             title="Step time",
         ),
         Float("step_p10_ns", "10th percentile of this time: a tenth of the steps take less.", title="p10"),
@@ -130,7 +130,7 @@ KINDS = Schema(
         Float("gpu_idle_pct", "Share of the steps in which nothing was traced on the GPU.", title="GPU idle"),
         Float(
             "tokens_per_second",
-            "Tokens that decode generates per second and sequence of the batch: one per step, over the time of all "
+            "Tokens that decode generates per second per sequence of the batch: one per step, over the time of all "
             "these steps. The batch is not recorded, so the tokens of all sequences together are unknown.",
             title="Tokens/s a sequence",
             unit="count",
@@ -139,7 +139,7 @@ KINDS = Schema(
         Float("kernel_ns", "Mean sum of the durations of its kernels and graphs.", title="Kernel time"),
         Float(
             "tensor_kernel_share_pct",
-            "Share of their kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran, or "
+            "Share of their kernel time in tensor kernels, see *kernels*; unknown where whole graphs ran, or "
             "without a fit.",
             title="Tensor kernels",
         ),

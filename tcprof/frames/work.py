@@ -22,12 +22,12 @@ KERNEL_INSTANCES = Schema(
             "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "
             "module or a phase, and for what only warm-up launched.",
         ),
-        Int("kernel_class", "Class of launches that do the same work, numbered for each GPU."),
+        Int("kernel_class", "Class of launches that do the same work, numbered per GPU."),
         Bool("pooled", "Whether that class is a pool of several rare kernels."),
         Int("duration_ns", "Its duration."),
         Float("tensor_active_ns", "Its tensor-active time: Tensor Active, as a share, times its duration."),
         Float("tensor_cycles", "Its tensor cycles over all SM sub-partitions, where recorded."),
-        Float("sm_cycles", "Cycles that passed while it ran, summed over the SMs, where a clock was recorded."),
+        Float("sm_cycles", "Elapsed cycles while it ran, summed over the SMs, where a clock was recorded."),
         Float("sm_active_cycles", "Those in which an SM held at least one warp, from the fit where recorded."),
         Float("instruction_count", "Instructions that its warps executed, likewise."),
         Float("fma_instruction_count", "Those of the FMA pipe, likewise."),
@@ -47,7 +47,7 @@ KERNEL_INSTANCES = Schema(
         ),
         Float(
             "useful_flop",
-            "FLOP that the op requires by the sizes of its operands, with the op's first tensor kernel; 0 with its "
+            "FLOP that the op requires, given its operand sizes, with the op's first tensor kernel; 0 with its "
             "other kernels, and in the phase recompute of *modules*; unknown for a tensor kernel of an op without a "
             "formula, or without sizes.",
         ),
@@ -63,7 +63,7 @@ _WORK = {
     "dram_write_bytes": "Bytes written to device memory while it ran",
     "l2_bytes": "Bytes requested from the L2 cache while it ran",
     "l2_request_count": "Requests to the L2 cache while it ran",
-    "l1_wavefront_count": "Passes through the L1 data pipes, of shared memory too",
+    "l1_wavefront_count": "Passes through the L1 data pipes, shared memory included",
 }
 
 
@@ -92,19 +92,19 @@ KERNELS = Schema(
         ),
         Int("total_ns", "Sum of its durations.", title="Kernel time"),
         Float("median_ns", "Median duration.", title="Median"),
-        Float("share_pct", "Its share of the kernel time of the GPU.", title="Share of the time"),
+        Float("share_pct", "Its share of the GPU's kernel time.", title="Share of the time"),
         Float("tensor_active_pct", "Tensor Active of its own cycles, from the fit.", title="Tensor Active"),
         Float("tensor_active_low_pct", "Lower end of the 95 % interval."),
         Float("tensor_active_high_pct", "Upper end of the 95 % interval."),
         Float("tensor_cycles", "Tensor cycles of all its launches, where recorded."),
         Float(
             "tensor_cycles_per_launch",
-            "Mean tensor cycles of a launch.",
+            "Mean tensor cycles per launch.",
             title="Tensor cycles per launch",
             unit="count",
         ),
         Float("tensor_flop", "FLOP on the Tensor Cores, where instruction family and precision are known."),
-        Float("tensor_tflops", "FLOP on the Tensor Cores per second of its time, in 10^12.", title="Tensor FLOP/s"),
+        Float("tensor_tflops", "TFLOP on the Tensor Cores per second of its time.", title="Tensor FLOP/s"),
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
@@ -124,41 +124,40 @@ KERNELS = Schema(
         ),
         Float(
             "peak_tflops",
-            "Dense peak of its precision at the boost clock, in 10^12 FLOP/s, of tensor kernels; or what --peak-tflops "
+            "Dense peak of its precision at the boost clock, in TFLOP/s, for tensor kernels; or what --peak-tflops "
             "gives.",
             title="Dense peak",
         ),
         Text("peak_source", "Source of that peak; empty where unknown."),
-        Float("sm_active_pct", "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
+        Float("sm_active_pct", "SM Active while it ran, from the fit; unknown if uncertain (± 20 points)."),
         Float(
             "sm_issue_pct",
-            "Share of the issue slots that instructions took while it ran, from the fit; unknown where wide.",
+            "Share of the issue slots that instructions took while it ran, from the fit; unknown if uncertain.",
             title="Issue slots",
         ),
         Float(
             "dram_pct",
-            "Memory bandwidth used while it ran, read and write, as a share of the peak, from the fit; unknown where "
-            "wide.",
+            "Memory bandwidth used while it ran, read and write, as a share of the peak, from the fit; unknown if "
+            "uncertain.",
             title="Memory",
         ),
         Float(
             "fma_pct",
-            "Instructions of the FMA pipe while it ran, as a share of the most that the CUDA cores can start; unknown "
-            "where wide.",
+            "Instructions of the FMA pipe while it ran, as a share of the CUDA cores' maximum; unknown if uncertain.",
             title="FMA pipe",
         ),
         Float(
             "l1_pct",
-            "Passes through the L1 data pipes, which shared memory has too, while it ran, as a share of one per "
-            "cycle; unknown where wide.",
+            "Passes through the L1 data pipes, shared memory included, while it ran, as a share of one per "
+            "cycle; unknown if uncertain.",
             title="L1",
         ),
         Float(
             "l2_pct",
-            "Requests to the L2 cache while it ran, as a share of one per cycle and slice; unknown where wide.",
+            "Requests to the L2 cache while it ran, as a share of one per cycle per slice; unknown if uncertain.",
             title="L2",
         ),
-        Float("sm_cycles", "Cycles that passed while it ran, over all launches and SMs."),
+        Float("sm_cycles", "Elapsed cycles while it ran, over all launches and SMs."),
         *_work_of_kernels(),
         Float(
             "dram_bandwidth",
@@ -168,7 +167,7 @@ KERNELS = Schema(
         ),
         Float(
             "fma_tflops",
-            "FLOP on the CUDA cores per second of its time, in 10^12, if all instructions of the FMA pipe multiply and "
+            "TFLOP on the CUDA cores per second of its time, if all instructions of the FMA pipe multiply and "
             "add float32: exact for multiplications of float32 matrices, an upper bound for others.",
             title="CUDA core FLOP/s",
         ),
@@ -185,7 +184,7 @@ KERNELS = Schema(
             "from kernel names, where the recording has no samples at all.",
             title="Fit",
         ),
-        Bool("communication", "Whether its name is one of NCCL's."),
+        Bool("communication", "Whether it is an NCCL kernel, by name."),
         Bool(
             "tensor_kernel",
             "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name does "
@@ -212,13 +211,13 @@ KERNELS = Schema(
         ),
         Text(
             "shape",
-            "Rows, columns and depth of an instruction of the family, where it has several, such as 16x8x16, "
+            "Instruction shape (rows, columns, depth), where the family has several, such as 16x8x16, "
             "according to the kernel's name or source; empty where neither says.",
         ),
         Text("tile", "Tile of the output, according to its name."),
         Text(
             "accumulator",
-            "Precision in which a kernel for the Tensor Cores accumulates, according to its name: fp16 or fp32; empty "
+            "Precision in which a Tensor Core kernel accumulates, according to its name: fp16 or fp32; empty "
             "where it does not say. GeForce cards are twice as fast with fp16.",
         ),
     ),

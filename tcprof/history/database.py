@@ -36,7 +36,7 @@ def find_url(address: str | None) -> URL:
         raise UsageError("The store's address is not a URL.", _FORMS) from error
     backend = url.get_backend_name()
     if backend not in _KINDS or (backend == "sqlite" and url.database in (None, "", ":memory:")):
-        raise UsageError(f"tcprof supports no store of the form {backend}:// in that form.", _FORMS)
+        raise UsageError(f"tcprof cannot use this {backend}:// address as a store.", _FORMS)
     return url.set(drivername=_KINDS[backend])
 
 
@@ -107,7 +107,7 @@ class StoreDatabase:
     def _explain(self, reason: str) -> TcprofError:
         if "is locked" in reason:
             return OutputError(
-                f"The store {self.name} stays locked by another process.",
+                f"The store {self.name} is locked by another process.",
                 "Nothing was written. Try again, or wait longer: --store 'sqlite:///FILE?timeout=SECONDS'.",
             )
         if "not a database" in reason or "malformed" in reason:

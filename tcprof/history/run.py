@@ -46,7 +46,7 @@ def describe_run(analysis: Analysis, facts: Facts) -> dict[str, Any]:
     program = facts.program or identity.program
     if not program:
         raise UsageError(
-            f"{recording.file} does not say which program it is of.", "Name it: --program NAME", 'Facts(program="NAME")'
+            f"{recording.file} does not name its program.", "Name it: --program NAME", 'Facts(program="NAME")'
         )
     clock = analysis.samples["gpc_clock_hz"].median()
     texts = {
@@ -122,7 +122,7 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         "show", "--no-patch", "--format=%H %cI", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}"
     ).split()
     if not shown_commit and commit:
-        when = "" if commit_utc else "; its run is sorted by the time of its recording: --commit-time gives another"
+        when = "" if commit_utc else "; its run is sorted by recording time; --commit-time gives another"
         return facts, (f"{commit} is not a commit of this repository{when}.",)
     if shown_commit:
         if not branch and (not commit or _ask("merge-base", "HEAD", shown_commit[0]) == shown_commit[0]):
@@ -154,7 +154,7 @@ def parse_config(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not (equals and key) or key in config:
-            what = f"gives {key} twice" if key in config else "has no key, an equals sign and a value"
+            what = f"gives {key} twice" if key in config else "is not KEY=VALUE"
             raise UsageError(f"--config {pair!r} {what}", "Write --config batch=64 --config precision=bf16.")
         config[key] = value
     return config

@@ -39,7 +39,7 @@ class Capture:
 
     def __init__(self, first: int = 10, count: int = 20, trace: str | os.PathLike[str] | None = None) -> None:
         if first < 0 or count < 1:
-            raise ValueError("first is 0 or more, and count 1 or more")
+            raise ValueError("first must be 0 or more, count 1 or more")
         self._first, self._last = first, first + count - 1
         self._trace = Path(trace) if trace is not None else None
         self._ranges: Any = None if annotate.is_on() else steps.open_ranges()  # that name steps; None for none

@@ -47,7 +47,7 @@ def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: 
 def _peak_at_clock(gpu: Mapping[Any, Any], rate: float) -> tuple[float, str]:
     """Compute the peak of a GPU at its highest clock, from an SM's FLOP a cycle."""
     peak, clock = rate * gpu["sm_count"] * gpu["clock_hz"] / 1e12, f"{gpu['clock_hz'] / 1e9:.4g} GHz"
-    source = f"{rate:g} FLOP per cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}, the highest SM clock"
+    source = f"{rate:g} FLOP per cycle per SM, times {gpu['sm_count']:.0f} SMs, times {clock}, the highest SM clock"
     return (peak, source) if peak > 0 else _UNKNOWN
 
 

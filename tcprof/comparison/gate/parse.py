@@ -37,7 +37,7 @@ _BOUNDS = {
     "ns": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
     "s": "a change of +5% or -5%, or a value with its unit (ns, us, ms, s), such as 30ms",
     "count": "a change of +5% or -5%, or a value such as 1000",
-    "tflops": "a change of +5% or -5%, or a value in 10^12 FLOP/s, such as 400",
+    "tflops": "a change of +5% or -5%, or a value in TFLOP/s, such as 400",
     "cycles": "a change of +5% or -5%, or a value such as 1000",
     "bytes": "a change of +5% or -5%, or a value with its unit (B, KiB, MiB, GiB, TiB), such as 30GiB",
 }
@@ -194,7 +194,7 @@ def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
     if not (isinstance(conditions, list) and conditions and all(isinstance(text, str) for text in conditions)):
         raise UsageError(f"{path} has no list of conditions named fail-if", _EXAMPLE)
     if not isinstance(strict, bool):
-        raise UsageError(f"{path}: strict is neither true nor false", _EXAMPLE)
+        raise UsageError(f"{path}: strict must be true or false", _EXAMPLE)
     try:
         return GateFile(tuple(parse_condition(condition, findings) for condition in conditions), strict)
     except UsageError as error:

@@ -123,7 +123,7 @@ def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
     if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
         base, new = map(units.format_ns, lengths)
         yield _caution(
-            "different-lengths", sentence=f"The captures take {base} and {new}: compare steps, not whole captures"
+            "different-lengths", sentence=f"The captures last {base} and {new}: compare steps, not whole captures"
         )
     elif counts[0] != counts[1] and all(counts):
         base, new = (units.format_things(count, "step") for count in counts)

@@ -138,7 +138,7 @@ def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]
     if find_shared(comparison):
         return "Cannot compare: both sides have the same recording.", "Give each side its own recordings."
     if unmapped := find_unmapped(comparison):
-        return "Unreliable: a range that was mapped is missing.", f"{unmapped[0].sentence}."
+        return "Unreliable: a mapped range is missing.", f"{unmapped[0].sentence}."
     faulty = [
         name for name, findings in sides.items() if any(finding.severity == Severity.FAULT for finding in findings)
     ]

@@ -118,14 +118,14 @@ def bytes_of(rows: pd.DataFrame) -> "pd.Series[float]":
 
 
 def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
-    """What kernels move, and how long that takes at the memory's bandwidth; nothing where it was not counted."""
+    """What kernels move, and how long that takes at full bandwidth; nothing where it was not counted."""
     of_kernel = bytes_of(rows)
     counted = of_kernel.notna()
     if time_of(rows[counted]) < _COUNTED * time_of(rows) or not step.gpu_row["dram_bandwidth"] > 0:
         return ()
     moved = float(of_kernel[counted].sum())
     time = units.format_ns(1e9 * moved / step.gpu_row["dram_bandwidth"])
-    return (f"they move {units.format_bytes(moved)}, which takes {time} at the memory's bandwidth",)
+    return (f"they move {units.format_bytes(moved)}, which takes {time} at full bandwidth",)
 
 
 def list_kernels(rows: pd.DataFrame, notes: Sequence[str] = ()) -> tuple[str, ...]:

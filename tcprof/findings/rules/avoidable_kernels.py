@@ -136,7 +136,7 @@ def layout_changes(step: Step) -> list[Advice]:
         return []
     text = (
         "Use channels last",
-        f"Convolutions run channels first. Layout changes take {step.format_share(of_changes)}. Norms and pooling in "
+        f"Convolutions are channels-first. Layout changes take {step.format_share(of_changes)}. Norms and pooling in "
         f"this layout take {step.format_share(time - of_changes)}",
         "With channels last, cuDNN needs no layout changes, and convolutions, norms and pooling are faster.",
     )

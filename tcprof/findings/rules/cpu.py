@@ -57,14 +57,14 @@ _GRAPHS: tuple[str, Lines] = (
     (
         "# CUDA graphs of forward and backward:",
         'model = torch.compile(model, mode="reduce-overhead")',
-        "# or of all of a step, with its inputs always in the same memory:",
+        "# or of the whole step, with its inputs always in the same memory:",
         "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     ),
 )
 _MORE_GRAPHS: tuple[str, Lines] = (
-    "CUDA graphs of more of the step",
+    "CUDA graphs for more of the step",
     (
-        "# all of a step in one graph, with its inputs always in the same memory:",
+        "# the whole step in one graph, with its inputs always in the same memory:",
         "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
     ),
 )
@@ -153,12 +153,12 @@ _AHEAD = (
 )
 _FASTER = (
     "num_workers=os.process_cpu_count()  # more than now, one for each CPU core",
-    "# data that are in memory: whole batches at once, without workers:",
+    "# for data in memory: whole batches at once, no workers:",
     "batch = images[indices].to(device, non_blocking=True)",
     "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
-_UNKNOWN = "No range shows whether this is data loading; a CPU profiler does."
+_UNKNOWN = "No range shows whether this is data loading; a CPU profiler can."
 _TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
@@ -187,12 +187,12 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
         for name, time in work.head(3).items()
     ]
     is_pinned = are_pinned(step)
-    ahead = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
+    ahead = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can prefetch."
     why = _IN_MPI if is_of_mpi else _UNKNOWN if not is_loading else _TOO_SLOW if is_pinned else ahead
     action = "Overlap MPI with kernels" if is_of_mpi else "Reduce other CPU work"
     if is_loading:
         action = "Load data faster" if is_pinned else "Load data ahead"
-    text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU does not launch kernels", why)
+    text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches no kernels", why)
     evidence = (
         f"idle time of a step: {', '.join(named)}",
         *note_inferred_pinning(step)[: int(is_pinned and is_loading)],
@@ -219,7 +219,7 @@ _LATER = (
     "# read them when the next step is launched, after an event's synchronize()",
 )
 _PINNED = (
-    "inputs = inputs.pin_memory()  # of data that no loader pins",
+    "inputs = inputs.pin_memory()  # if no loader pins them",
     "inputs = inputs.to(device, non_blocking=True)",
 )
 _SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
@@ -315,9 +315,9 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     results = (_A_STEP_LATER, _LATER) if step.is_of_framework and not step.trains else (_KEEP, _RESULTS)
     groups = [
         (of_scaler, *fused),
-        (of_copies, "copies that do not block", _PINNED),
+        (of_copies, "non-blocking copies", _PINNED),
         (of_memory, _ALLOCATED, _NO_FREE),
-        (of_device, "no wait for the whole device", _OF_DEVICE),
+        (of_device, "no device-wide waits", _OF_DEVICE),
         (of_results, *results),
     ]
     options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]

@@ -34,8 +34,8 @@ def no_tensor_cores(step: Step) -> list[Advice]:
 
 _LIMITS = (
     "nvidia-smi -q -d PERFORMANCE,POWER,CLOCK  # which limit is active",
-    "nvidia-smi -pl WATTS   # as root, up to the board's highest",
-    "nvidia-smi -rgc        # as root: no set clock",
+    "nvidia-smi -pl WATTS   # as root, up to the board's maximum",
+    "nvidia-smi -rgc        # as root: unlock clocks",
 )
 
 
@@ -97,7 +97,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     text = (
         f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.format_share(time_of(rows))}",
-        "An SM without a block is idle. On all SMs, at the present rate of each, they would take "
+        "An SM without a block is idle. On all SMs, at the same rate per SM, they would take "
         f"{units.format_ns(divided)}.",
     )
     # Nothing is won where the work cannot be divided; more where several blocks share an SM, down to the memory's time.
@@ -105,7 +105,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     size = count_threads(str(first["launch_geometry"])) / first["blocks"]
     grid, block = f"{sms:.0f}", f"{max(size, _BLOCK):.0f}"
     code = (
-        f"# now {count} of {units.format_things(size, 'thread')}; with a loop over the grid, one or more for each SM:",
+        f"# now {count} of {units.format_things(size, 'thread')}; with a grid-stride loop, one or more per SM:",
         f"kernel<<<{grid}, {block}>>>(...)  // CuPy: kernel(({grid},), ({block},), ...)",
     )
     return [_advise(step, "few-blocks", text, rows, "more blocks", MEDIUM, code, gain)]

@@ -36,7 +36,7 @@ _SEQUENCE = (
 )
 _UNMASKED = (
     "y = y * mask  # or torch.where(mask, y, 0), instead of y[mask]",
-    "order = choice.argsort()  # experts: tokens side by side, then torch.bmm",
+    "order = choice.argsort()  # experts: group their tokens, then torch.bmm",
 )
 _NO_ANOMALY = (
     "# without torch.autograd.set_detect_anomaly(True) and torch.autograd.detect_anomaly()",
@@ -44,7 +44,7 @@ _NO_ANOMALY = (
 )
 _TOGETHER = (
     "outputs = layer(inputs)  # all tokens at once: (batch, length, width)",
-    "# if a turn needs the one before it: CUDA graphs",
+    "# if a pass needs the one before: CUDA graphs",
     "step = torch.compile(step, mode='reduce-overhead')",
 )
 
@@ -119,7 +119,7 @@ def loop_over_tensors(step: Step) -> list[Advice]:
     text = (
         "Update all tensors at once",
         "The same small kernels run once for each of many tensors",
-        "Functions of lists, torch._foreach_*, launch a few kernels for all tensors.",
+        "List functions, torch._foreach_*, launch a few kernels for all tensors.",
     )
     options = ("lists of tensors", _FUSED + _FOREACH[-1:] if is_of_optimizer else _FOREACH)
     return _advise(step, "loop-over-tensors", text, rows, options)
@@ -167,7 +167,7 @@ _MARKED = {
         (
             "Switch off anomaly detection",
             "PyTorch checks each backward function for NaN, and the CPU waits for the result",
-            "Anomaly detection is for debugging. It also keeps a traceback of each function of the forward pass.",
+            "Anomaly detection is for debugging. It also keeps a traceback of each forward function.",
         ),
         ("no anomaly detection", _NO_ANOMALY),
     ),

@@ -35,7 +35,7 @@ from tcprof.findings.pricing.step import Levels, Step
 _IN_REPLICAS = (
     "# nn.DataParallel runs replicas in threads that autocast does not reach:",
     "torchrun --nproc-per-node=8 train.py  # one process for each GPU",
-    "# or inside of the model's forward:",
+    "# or inside the model's forward:",
     'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
 )
 _ALLOW_TF32 = (
@@ -71,7 +71,7 @@ def fp32_matmul(step: Step) -> list[Advice]:
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
     is_sure = step.is_timed_alone or confidence == HIGH
     option = step.remedies.unprofiled
-    surer = "" if is_sure or not option else f"Record with {option} to measure what recording costs."
+    surer = "" if is_sure or not option else f"Record with {option} to measure profiling overhead."
     about = about_launches(step, rows.index, "kernel")
     return [make_advice(step, "fp32-matmul", text, options, about, evidence, confidence, surer)]
 
@@ -135,7 +135,7 @@ _CUBLAS = (
 _SINGLE = (
     _ALLOW_TF32[0],
     "model = model.float()",
-    "batch = torch.from_numpy(array).to(device, torch.float32)  # not NumPy's 64",
+    "batch = torch.from_numpy(array).to(device, torch.float32)  # not float64",
     '# JAX: without jax.config.update("jax_enable_x64", True)',
 )
 
@@ -186,7 +186,7 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
     saved = saved_by(step, products, "fp64", after) + MEASURED["fp64"]["bytes"] * other_ns
     text = (
         "Use float32" + ", with TF32" * (after == "tf32"),
-        f"Kernels in float64 take {step.format_share(time_of(rows))}, matrix multiplications among them "
+        f"FP64 kernels take {step.format_share(time_of(rows))}, matrix multiplications among them "
         f"{units.format_pct(step.share_pct(time_of(products)))}",
         "Networks seldom need float64, which is NumPy's default. If you do need double precision, ignore this.",
     )
@@ -200,7 +200,7 @@ _IN_FP8 = (
     "from torchao.float8 import convert_to_float8_training",
     'is_inner = lambda module, name: "head" not in name',
     "convert_to_float8_training(model, module_filter_fn=is_inner)",
-    "model = torch.compile(model)  # fuses the casts: needed",
+    "model = torch.compile(model)  # needed: fuses the casts",
     "# or Transformer Engine: te.Linear under te.fp8_autocast(enabled=True)",
 )
 
@@ -267,7 +267,7 @@ def fp16_without_scaler(step: Step) -> list[Advice]:
         "Gradients below 6e-8 become 0 unless the loss is scaled." + " bfloat16 needs no scaler." * has_bf16,
     )
     share = units.format_pct(100 * time / time_of(products))
-    evidence = [f"{share} of the time of matrix multiplications is in FP16"]
+    evidence = [f"{share} of matrix multiplication time is in FP16"]
     options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
     look = "Check whether the program scales its loss itself."
     return [make_advice(step, "fp16-without-scaler", text, options, None, evidence, MEDIUM, look, rows)]
@@ -275,7 +275,7 @@ def fp16_without_scaler(step: Step) -> list[Advice]:
 
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
 _LOSS = (
-    "@torch.compile  # the loss too: its casts are fused with the model's end",
+    "@torch.compile  # the loss too: its casts fuse with the model's last ops",
     "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
 )
 _WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)

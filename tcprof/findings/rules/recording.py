@@ -42,7 +42,7 @@ def few_steps(step: Step) -> list[Advice]:
 
 
 _WITHOUT_GRAPHS = (
-    "# or launch each kernel within its scope, so that 'tcprof modules' has it;",
+    "# or launch each kernel within its scope, so that 'tcprof modules' shows it;",
     "# either may slow the steps:",
     "XLA_FLAGS=--xla_gpu_enable_command_buffer= tcprof profile ...",
 )

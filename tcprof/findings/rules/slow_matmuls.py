@@ -41,11 +41,11 @@ def unaligned_shapes(step: Step) -> list[Advice]:
         "Align matrix sizes",
         f"Matrix multiplications with unaligned rows take {step.format_share(time)}. They reach {reach} of the rate of "
         "aligned ones",
-        "Multiples of 8, or better of 64, let the Tensor Cores run at full speed.",
+        "Multiples of 8, preferably 64, let the Tensor Cores run at full speed.",
     )
     option = Option("aligned sizes", _ALIGNED, step.price_kernels(np.minimum(saved, time)))
     how = step.remedies.shapes
-    sizes = f"Record with {how}, to see the sizes." if how else ""
+    sizes = f"Record with {how} to see the sizes." if how else ""
     return [make_advice(step, "unaligned-shapes", text, [option], None, (), MEDIUM, sizes, rows)]
 
 

@@ -49,7 +49,7 @@ def slow_steps(step: Step) -> list[Advice]:
         why = "they autotune kernels for a new size" if cause == TRIES else f"the GPU waits while the program {cause}"
         texts = (
             action,
-            f"{count} take {units.format_ns(excess_ns)} more than the others: {why}",
+            f"{count} take {units.format_ns(excess_ns)} longer than others: {why}",
             "No other figure includes these steps. In a longer run they matter less, unless new sizes keep coming.",
         )
         findings.append(

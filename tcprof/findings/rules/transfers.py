@@ -25,7 +25,7 @@ _LEAST_PCT = 3.0  # of a step
 
 _PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",)
 _BESIDE = (
-    "with torch.cuda.stream(copies):  # of the next batch, beside this one",
+    "with torch.cuda.stream(copies):  # the next batch's, during this one",
     "    inputs = inputs.to(device, non_blocking=True)",
 )
 _LESS = (
@@ -126,12 +126,12 @@ def mostly_copies(step: Step) -> list[Advice]:
 
 _OVERLAP = (
     "model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
-    "with model.no_sync():  # in all but the last step of an accumulation",
+    "with model.no_sync():  # in all but the last accumulation step",
     "    loss.backward()",
 )
 _SENT = (
-    "# stages of a pipeline: more micro-batches, or an interleaved schedule",
-    "# all to all: in parts, each beside the computation on the part before",
+    "# pipeline stages: more micro-batches, or an interleaved schedule",
+    "# all-to-all: in parts, each overlapping the previous part's compute",
 )
 
 
@@ -154,7 +154,7 @@ def exposed_communication(step: Step) -> list[Advice]:
 
 
 _EVEN = (
-    "sampler = DistributedSampler(dataset)  # as many samples for each rank",
+    "sampler = DistributedSampler(dataset)  # equal sample counts per rank",
     "# sequences: sort by length, or pack them; only rank 0 logs, and seldom",
 )
 
