@@ -194,7 +194,8 @@ def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(re
     assert analysis.kernel_instances["useful_flop"].tolist() == [flop, 0]
     said = " ".join(describe_useful(analysis))
     assert (
-        "50.0 % of the FLOP executed there. Activation checkpointing computed 50.0 % of the FLOP executed there" in said
+        "50.0 % of the FLOP executed there. Activation checkpointing accounts for 50.0 % of the FLOP executed there"
+        in said
     )
     assert "The other FLOP executed beyond the useful ones may be padding" in said
 

@@ -48,7 +48,7 @@ def test_a_locked_file_is_waited_for_and_then_said(tmp_path: Path) -> None:
     analysis = record(tmp_path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(OutputError, match="stays locked by another process") as error:
+        with pytest.raises(OutputError, match="is locked by another process") as error:
             store.add([analysis], FACTS)
         assert "timeout=" in error.value.hint
         assert store.runs().empty

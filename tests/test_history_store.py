@@ -96,7 +96,7 @@ def test_stable_facts_split_series_and_others_do_not(store: Store, tmp_path: Pat
 
 
 def test_a_run_needs_a_program(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="which program it is of"):
+    with pytest.raises(UsageError, match="does not name its program"):
         store.add([record(tmp_path)])
     assert store.runs().empty
 
