@@ -80,7 +80,7 @@ def test_a_failed_gate_is_in_the_summary_the_files_and_the_status(job, tmp_path:
     status, printed, _ = job(STEPS["Compare"]["run"])
     assert (status, (tmp_path / "outputs").read_text()) == (0, "status=1\n"), printed
     verdict, gate = (tmp_path / "summary.md").read_text().split("\n\n")[:2]
-    assert verdict.startswith("**new takes 2.")
+    assert verdict.startswith("**new is slower: 2.")
     assert gate.startswith("**Gate failed")
     assert "<html" in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
     suite = ElementTree.parse(tmp_path / "out" / "gate.xml").find("testsuite")

@@ -68,9 +68,9 @@ JOBS = FIXTURES / "jobs"
     ("command", "verdicts"),
     [
         (["report", FP16], ["The Tensor Cores were busy"]),
-        (["compare", FP32, FP16], ["mlp_fp16 takes"]),
-        (["compare", FP32, TF32, FP16], ["mlp_tf32 takes", "mlp_fp16 takes"]),
-        (["compare", JOBS / "base", JOBS / "more-work"], ["more-work takes"]),
+        (["compare", FP32, FP16], ["mlp_fp16 is faster"]),
+        (["compare", FP32, TF32, FP16], ["mlp_tf32 is faster", "mlp_fp16 is faster"]),
+        (["compare", JOBS / "base", JOBS / "more-work"], ["more-work is faster"]),
         (["ranks", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
         (["show", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
         (["report", JOBS / "more-work"], ["2 ranks", "Rank 1"]),

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
 BUNDLES = ("page.js", "theme.js")
-LARGEST = 97_000  # bytes of both
+LARGEST = 115_000  # bytes of both; the timeline draws its axes, gaps and calls itself
 
 
 def test_no_script_imports_what_imports_it():

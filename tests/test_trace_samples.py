@@ -228,10 +228,10 @@ def test_cycles_of_which_the_export_kept_the_last_byte_are_left_out_and_told(tmp
     builder = TraceBuilder().gpu(sm_count=132).cycles(tensor, sm=cut, clock_hz=clock, period=period)
     trace = builder.trace(tmp_path)
     assert trace.samples().frame["tensor_active_pct"].tolist() == pytest.approx([25, 50, 0, 12.5])
-    assert [wrong.count for wrong in trace.wrong() if "cut off" in wrong.what] == [4]
+    assert [wrong.count for wrong in trace.wrong() if "one byte" in wrong.what] == [4]
     whole = TraceBuilder().gpu(sm_count=132).cycles(tensor, sm=cycles, clock_hz=clock, period=period).trace(tmp_path)
     assert whole.samples().frame["tensor_active_pct"].tolist() == pytest.approx([25, 50, 0, 12.5], rel=1e-4)
-    assert not [wrong for wrong in whole.wrong() if "cut off" in wrong.what]
+    assert not [wrong for wrong in whole.wrong() if "one byte" in wrong.what]
 
 
 def test_a_clock_of_more_than_2_to_the_31_hertz(tmp_path):
