@@ -1,25 +1,18 @@
 /** What the inspector tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
-import type { Selection } from "../selection_fragment";
 import type { Figures, Totals } from "../timeline/details";
 import { activeOf, busyTime, modulesWithin, openAt, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
 import { firstAbove } from "../intervals";
 import type { Gpu } from "../timeline/gpus";
-import { factsOfGap, listsOfGap, titleOfGap } from "./gaps";
+import { factsOfGap, listsOfGap, titleOfGap, type Line } from "./gaps";
 import { stepsOf, type Steps } from "./steps";
 
 const MOST = 8; // lines of a list
 
 /** Names with their values, as texts. */
 type Facts = [string, string][];
-
-export interface Line {
-  name: string;
-  note: string;
-  selection: Selection | null;
-}
 
 export interface List {
   title: string;

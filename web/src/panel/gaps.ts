@@ -9,7 +9,12 @@ import type { Gpu } from "../timeline/gpus";
 import { runningIn } from "../timeline/launching";
 import type { Subject, Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
-import type { Line } from "./content";
+
+export interface Line {
+  name: string;
+  note: string;
+  selection: Selection | null;
+}
 
 const HINTS: Record<string, string> = {
   "launch-bound": "The CPU launches kernels more slowly than the GPU runs them",

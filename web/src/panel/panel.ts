@@ -5,7 +5,8 @@ import { currentSelection, onSelection, select } from "../selection";
 import { toFragment, type Selection } from "../selection_fragment";
 import type { Timeline } from "../timeline/timeline";
 import { NOWHERE, type Steps } from "./steps";
-import { describe, type ClassTime, type Line, type PanelContent } from "./content";
+import { describe, type ClassTime, type PanelContent } from "./content";
+import type { Line } from "./gaps";
 
 const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", m: "least" };
 const PAUSE = 200; // milliseconds that the window must stay before it is told of
