@@ -207,7 +207,7 @@ def test_where_nothing_repeats_it_is_said(tmp_path, run):
     path = trace.write(tmp_path)
     assert tcprof.read(path).steps.empty
     shown = " ".join(run("timeline", path, "--notes").out.split())
-    assert "No steps were found: no range of the program" in shown
+    assert "No steps were found: no range with 5 or more instances" in shown
     assert "and the order of the kernels does not repeat." in shown
     with pytest.raises(UsageError):
         tcprof.read(path, step=KERNEL_ORDER)

@@ -172,7 +172,7 @@ class TestLanes:
             for column in ("merged", "length"):
                 assert after.groupby("id")[column].sum().equals(before.groupby("id")[column].sum())
         merged = sum(after[after > 1].sum() for after in (bars(analysis, kind)["merged"] for kind in whole))
-        assert f"{merged} short bars are drawn as fewer" in pack_timeline(analysis).notes[1]
+        assert f"{merged} short bars are merged" in pack_timeline(analysis).notes[1]
 
     def test_hostile_names(self):
         header, _ = packed(make_analysis(names=HOSTILE))
