@@ -85,8 +85,7 @@ class Recorder:
             asked = [item for item in asked if item not in relative]
             for item in relative:
                 self._report(f"no baseline yet: {item.text.strip()}; --tcprof-update makes this run the baseline")
-        gate = judge_gate(asked, judge_comparison(compare_sides(base or new, new)), strict)
-        view = view_gate(gate)
+        view = view_gate(judge_gate(asked, judge_comparison(compare_sides(base or new, new)), strict))
         lines = [f"{item.verdict}: {item.name}: {item.evidence}" for item in view.conditions]
         for line in lines:
             self._report(line)

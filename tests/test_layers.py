@@ -12,8 +12,6 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 40
 STILL_LONG = {  # and no longer than this: an entry goes when its function is cut, and none is added
     "tcprof.cli.profile.profile": 70,
-    "tcprof.comparison.statistics.verdicts.compare_runs": 41,
-    "tcprof.pytest_plugin.check": 41,
 }
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 MODULES = read_modules()

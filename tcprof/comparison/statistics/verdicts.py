@@ -66,12 +66,10 @@ def compare_runs(
         slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
         base, new = (widen_side(side, pair) for side, pair in zip((base, new), slacks, strict=True))
     equal = base.constant & new.constant & (base.value == new.value) & ~moved
-    p_value = change.p_value
-    if instances is not None:
-        p_value = _test_ranks(instances, p_value, ~measured & ~equal)
-    change = replace(change, p_value=np.where(equal, 1.0, p_value))
+    p_value = _test_ranks(instances, change.p_value, ~measured & ~equal) if instances else change.p_value
     change = replace(
         change,
+        p_value=np.where(equal, 1.0, p_value),
         ratio_low=np.where(change.ratio_low > 0, change.ratio_low, np.nan),
         ratio_high=np.where(np.isfinite(change.ratio_high), change.ratio_high, np.nan),
     )
