@@ -100,3 +100,19 @@ def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies:
         builder.kernel("gemm", at + 2 * MS + 20 * US, at + 3 * MS, launched=at + 2 * MS + 10 * US)
     advice = find(builder).get("cpu-work")
     assert (advice.action if advice else "") == action
+
+
+@pytest.mark.parametrize(("calls", "rule"), [(1, "cpu-work"), (30, "launch-bound")])
+def test_few_calls_that_launch_explain_no_long_idle_time(calls: int, rule: str, find: Find) -> None:
+    """Steps of 1 ms that work for 300 µs, launched by one call of a graph, or by calls that take up the step."""
+    builder = TraceBuilder()
+    for number in range(12):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for call in range(calls):
+            begun, correlation = at + 10 * US + call * 960 * US // calls, 1000 + calls * number + call
+            builder.launch(begun, correlation, returned=begun + 15 * US)
+            for place in range(30 // calls):
+                start = begun + (20 + 11 * place) * US
+                builder.kernel("gemm", start, start + 10 * US, correlation=correlation)
+    assert {"cpu-work", "launch-bound"} & find(builder).keys() == {rule}

@@ -200,7 +200,9 @@ def explain_gaps(analysis: Analysis, activities: pd.DataFrame) -> IdleGaps:
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
     of_steps = {str(path).rpartition(SEPARATOR)[2] for path in analysis.steps["path"].unique()}  # launch within
     is_launching = pd.Series(names).isin(launching | of_steps).to_numpy()  # numpy would compare all pairs of texts
-    is_work = is_long & (~is_launching | (long_ns >= VERY_LONG_NS))
+    step_count = int(analysis.steps["gpu"].isin(activities["gpu"].unique()).sum())
+    longest_ns = min(VERY_LONG_NS, LONG_NS * len(calls) / step_count) if step_count else VERY_LONG_NS
+    is_work = is_long & (~is_launching | (long_ns >= longest_ns))  # few calls in a step explain no long time
     is_after_wait = waited >= start - BLOCKED_NS
     cause = np.select([launched <= start, is_work, is_after_wait], [GPU_SIDE, WORK, WAITS], LAUNCHES)
     asked = np.select([is_work, is_after_wait], [middle, np.append(waits["start_ns"].to_numpy(), 0)[wait]], launched)
