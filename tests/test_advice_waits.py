@@ -276,7 +276,10 @@ def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(
     builder, at = TraceBuilder(), 0
     for number in range(24):
         began, at = at, at + (2 * MS if number % every == 0 else 20 * US)
-        builder.range("data", began, at).kernel("a", at + 10 * US, at + 400 * US, launched=at)
+        builder.range("data", began, at)
+        for place in range(5):  # fewer calls would explain none of the time within a step
+            start = at + (10 + 78 * place) * US
+            builder.kernel("a", start, start + 78 * US, launched=at + place * US)
         builder.range("step", began, at := at + 500 * US)
     _, advice = read(builder, tmp_path)
     assert ("cpu-work" in advice) is advised
