@@ -86,3 +86,7 @@ def test_the_gpus_that_worked_longest_have_advice_and_pages_and_this_is_said(ana
     assert said in page
     assert 'id="icicle-4"' in page
     assert 'id="icicle-3"' not in page
+
+
+def test_a_gpu_that_the_recording_does_not_name_has_no_advice(analysis):
+    assert advise(analysis.replace(gpus=analysis.gpus.iloc[:0])) == ()

@@ -31,7 +31,8 @@ Rules = Mapping[str, Rule]
 
 def measure_steps(analysis: Analysis) -> dict[int, Step]:
     """The mean step of each GPU that has one, each with those of all; of the busiest where there are many."""
-    steps = {gpu: measure_step(analysis, gpu) for gpu in busiest_gpus(analysis, MOST_GPUS)}
+    busiest = set(busiest_gpus(analysis, MOST_GPUS))  # one may have no name, and so no row of its own
+    steps = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"] if gpu in busiest}
     beside: dict[int, Step] = {}
     beside |= {gpu: replace(step, beside=beside) for gpu, step in steps.items() if step is not None}
     return beside
