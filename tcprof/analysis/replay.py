@@ -186,7 +186,8 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
     rows = analysis.steps[(analysis.steps["gpu"] == gpu) & ~analysis.steps["warm_up"]]
     columns = ["gpu", "range", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     steps = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
-    steps = steps[steps["gpu_window_ns"] > 0]
+    has_times = steps[["gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]].notna().all(axis=1)
+    steps = steps[(steps["gpu_window_ns"] > 0) & has_times]
     number, kind, counted = (steps[name].to_numpy() for name in ("number", "kind", "counted"))
     if not counted.any():
         return None
