@@ -209,7 +209,7 @@ SCENARIOS = {
         "30 kernels of 2 to 60 µs right behind each other, in 12 graphs", nodes, error=1.5, resolved=0.5
     ),
     "twins": Scenario("one name, grid and duration, other work by layer", twins, error=0.3, resolved=0.85),
-    "twins without ranges": Scenario("told apart by their order in the step", partial(twins, ranges=False), error=0.3),
+    "twins without ranges": Scenario("distinguished by order in the step", partial(twins, ranges=False), error=0.3),
     "another process": Scenario("untraced work has 5 % of the time", other_process, error=6, resolved=0.2),
     "clock steps": Scenario(
         "1.6 to 1.98 GHz, every 0.8 ms", lambda seed: steps(seed, clock=(CLOCKS, 800)), error=0.5, resolved=0.85

@@ -225,7 +225,7 @@ def test_a_process_without_gpu_work_is_shown_on_every_recorded_gpu(tmp_path):
 
 
 def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
-    """Whatever range they are of; what was sampled before and after is told apart.
+    """Whatever range they are of; what was sampled before and after is kept separate.
 
     The sample of [5, 15) holds only the first kernel, which begins at 10 µs: all its 10 % are of that. In [15, 25) two
     kernels run until 20 µs and one from then on, so that two thirds lie before.

@@ -8,6 +8,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
+from tcprof.analysis.replay import find_windows
 from tcprof.findings.advise import advise
 from tcprof.findings.judge import judge, keep_busiest
 from tcprof.findings.pricing.multi_gpu import measure_steps
@@ -90,3 +91,9 @@ def test_the_gpus_that_worked_longest_have_advice_and_pages_and_this_is_said(ana
 
 def test_a_gpu_that_the_recording_does_not_name_has_no_advice(analysis):
     assert advise(analysis.replace(gpus=analysis.gpus.iloc[:0])) == ()
+
+
+def test_steps_whose_times_are_unknown_are_not_replayed(analysis):
+    unknown = analysis.steps["gpu_start_ns"].astype(float) * float("nan")
+    assert find_windows(analysis, 4) is not None
+    assert find_windows(analysis.replace(steps=analysis.steps.assign(gpu_start_ns=unknown)), 4) is None
