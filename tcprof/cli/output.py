@@ -42,8 +42,9 @@ def print_document(
     from tcprof.render.formats import load_format
 
     if format_name == BRIEF:
-        print_faults(document.faults)
+        print_faults(fault for fault in document.faults if fault not in document.cautions)
         print_lines(document.lead)
+        print_faults(document.cautions)
         _print_gate(document)
         return
     form = load_format(format_name)
