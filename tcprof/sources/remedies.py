@@ -22,6 +22,7 @@ class Remedies:
     ops: str  # what ties backward passes to modules
     modules: str  # about modules without a name
     shapes: str  # what records the sizes of operands
+    ranges: str  # what marks parts of a step
     steps: tuple[str, ...]  # code that marks steps
     more_steps: tuple[str, ...]  # code that records more of them
     repeat: str  # about how much runs differ
@@ -48,6 +49,7 @@ REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
                 "Record a PyTorch program with 'tcprof profile', which names them, or name NVTX ranges by module path."
             ),
             shapes="--annotate shapes",
+            ranges="NVTX ranges",
             steps=(
                 'with torch.cuda.nvtx.range("step"): ...  # around each step',
                 '// C++: nvtxRangePush("step"); ...; nvtxRangePop();',
@@ -65,6 +67,7 @@ REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
             ops="ProfilerActivity.CPU",
             modules="Record with profile(with_stack=True, with_modules=True), which names them.",
             shapes="record_shapes=True",
+            ranges="torch.profiler.record_function",
             steps=("profiler.step()  # after each step",),
             more_steps=("profile(schedule=schedule(wait=1, warmup=2, active=10), ...)  # active: steps to record",),
             repeat=f"{_SEVERAL}.",
@@ -79,6 +82,7 @@ REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
             ops="",
             modules="Give the program's parts a jax.named_scope, as Flax does with modules.",
             shapes="",
+            ranges="jax.profiler.TraceAnnotation",
             steps=('with jax.profiler.StepTraceAnnotation("step", step_num=number): ...  # around each step',),
             more_steps=("with jax.profiler.trace(FOLDER): ...  # around more steps",),
             repeat=f"{_SEVERAL}.",

@@ -164,7 +164,7 @@ _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or 
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
 _FIND_NATIVE = ("perf record -g ./program && perf report",)
-_NAME_IT = "Mark the parts of the step with NVTX ranges: a range “load” separates loading from other work."
+_NAME_IT = "Mark the parts of the step with {}: a range “load” separates loading from other work."
 
 
 @rule("cpu-work", idle=IdleTime.SHARED, after=("boolean-masks", "anomaly-detection"))
@@ -206,7 +206,7 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
     options = [load if is_loading else find_it]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
-    surer = TRY if is_of_mpi or (is_loading and work.index[0]) else _NAME_IT
+    surer = TRY if is_of_mpi or (is_loading and work.index[0]) else _NAME_IT.format(step.remedies.ranges)
     return [make_advice(step, "cpu-work", text, options, about, evidence, confidence, surer)]
 
 
