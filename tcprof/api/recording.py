@@ -11,7 +11,7 @@ from tcprof.api.reading import Report, read
 from tcprof.errors import UsageError
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import Nsys
-from tcprof.nsys.unprofiled import write_steps_file
+from tcprof.nsys.own_tables import keep_own_tables
 from tcprof.record.command import RecordOptions
 from tcprof.record.plan import plan_recording
 from tcprof.record.recording import RecordedRun, Session
@@ -29,7 +29,7 @@ def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
     write_identity(export, run.identity)
     if len(run.unprofiled):
         write_unprofiled(export, run.unprofiled)
-        write_steps_file(report, {name: values.astype("int64").tolist() for name, values in run.unprofiled.items()})
+    keep_own_tables(export, report)
     return read(report)
 
 

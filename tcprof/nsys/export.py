@@ -4,12 +4,13 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import check_is_file, check_is_unpacked, read_unchanged, temporary_folder
 from tcprof.nsys.locate import Nsys, import_stream
+from tcprof.nsys.own_tables import restore_own_tables
 from tcprof.nsys.report import (
     REPORT_MAGIC,
     REPORT_SUFFIXES,
@@ -19,15 +20,8 @@ from tcprof.nsys.report import (
     read_report_version,
 )
 from tcprof.nsys.run import Completed, explain, run_quietly
-from tcprof.nsys.unprofiled import add_steps
 from tcprof.untrusted import one_line
 
-_OWN_TABLES = {"TCPROF_ALONE", "TCPROF_RUN"}  # what tcprof itself has added to an export, see nsys_sqlite.export
-# When each recording began, in ns.
-_BEGUN = (
-    "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
-    "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
-)
 _HEADER_BYTES = 100
 _WRITE_AHEAD = b"\2"  # at byte 19 of the header
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
@@ -239,30 +233,13 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                 raise NsysError(
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error.message}"
                 ) from error
-            _keep_own_tables(export, made)
-            with suppress(sqlite3.Error):
-                add_steps(made, report)
+            restore_own_tables(made, report)
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
                 os.utime(made, ns=(recorded, recorded))
             made.replace(export)
     except OSError as error:
         raise _unwritable(report, error.strerror or str(error)) from error
     return export
-
-
-def _keep_own_tables(old: Path, made: Path) -> None:
-    """Copy what tcprof had added to an export of the same recording."""
-    if not old.exists():
-        return
-    try:
-        tables = sorted(read_tables(old) & _OWN_TABLES)
-        with closing(sqlite3.connect(made.resolve().as_uri(), uri=True)) as connection:
-            connection.execute("ATTACH DATABASE ? AS old", (read_only_uri(old),))
-            begun = [connection.execute(statement).fetchall() for statement in _BEGUN]
-            for name in tables if begun[0] == begun[1] != [] else ():
-                connection.execute(f"CREATE TABLE main.{name} AS SELECT * FROM old.{name}")  # noqa: S608
-    except (sqlite3.Error, InputError):
-        return  # the old export is damaged: that is why there is a new one
 
 
 def _is_export_or_left_of_one(path: Path) -> bool:

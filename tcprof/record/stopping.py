@@ -224,7 +224,7 @@ class Stopping:
         if not sent:
             self._line.say(
                 "nsys runs as root, so tcprof cannot stop it. In another terminal, run: sudo kill -INT "
-                "{self._tree.head}"
+                f"{self._tree.head}"
             )
         elif number == signal.SIGINT:
             self._line.say("Stopping; nsys writes the report. A second Ctrl-C discards it.")

@@ -1,3 +1,4 @@
+import json
 import os
 import sqlite3
 from contextlib import closing
@@ -9,10 +10,12 @@ from builders import TraceBuilder
 
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
 from tcprof.frames import UNPROFILED
+from tcprof.identity import Identity
 from tcprof.nsys.export import check_export, find_export
 from tcprof.nsys.locate import Nsys
+from tcprof.nsys.own_tables import keep_own_tables
 from tcprof.nsys.report import read_report_version
-from tcprof.sources.nsys_sqlite.export import NsysExport, write_unprofiled
+from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
 STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})
@@ -74,32 +77,48 @@ def steps_of(export: Path) -> list[int]:
     return NsysExport(export).unprofiled()["start_ns"].tolist()
 
 
-def test_the_steps_of_a_run_without_nsys_are_taken_over(report: Path, fake_nsys: Nsys, recorded: Path):
+def test_what_tcprof_adds_to_an_export_is_in_the_next_one(report: Path, fake_nsys: Nsys, recorded: Path):
     export = find_export(report, lambda: fake_nsys)
     write_unprofiled(export, UNPROFILED.conform(STEPS))
-    age(export, 3600)
+    write_identity(export, Identity(program="train"))
+    keep_own_tables(export, report)
+    export.unlink()
     assert find_export(report, lambda: fake_nsys) == export
     assert steps_of(export) == [0, 10]
+    assert NsysExport(export).recording().identity.program == "train"
     with closing(sqlite3.connect(export)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert sorted(path.name for path in report.parent.iterdir()) == ["run.nsys-rep", "run.sqlite"]
+    names = sorted(path.name for path in report.parent.iterdir())
+    assert names == ["run.nsys-rep", "run.run.json", "run.sqlite"]
 
 
-@pytest.mark.parametrize("wrong", ["another recording", "cut off", "not told when"])
-def test_steps_that_may_be_another_recordings_are_not(report: Path, fake_nsys: Nsys, recorded: Path, wrong: str):
+@pytest.mark.parametrize("later_ns", [1, None])
+def test_what_may_be_of_another_recording_is_not(report: Path, fake_nsys: Nsys, recorded: Path, later_ns: int | None):
     export = find_export(report, lambda: fake_nsys)
     write_unprofiled(export, UNPROFILED.conform(STEPS))
-    if wrong == "cut off":
-        export.write_bytes(export.read_bytes()[:-8192])
-    else:
-        age(export, 3600)
-        changed = "UPDATE {} SET utcEpochNs = utcEpochNs + 1" if wrong == "another recording" else "DELETE FROM {}"
-        for path in (recorded,) if wrong == "another recording" else (recorded, export):
-            with closing(sqlite3.connect(path)) as connection, connection:
-                connection.execute(changed.format("TARGET_INFO_SESSION_START_TIME"))
-        age(export, 3600)
-    assert find_export(report, lambda: fake_nsys) == export
-    assert steps_of(export) == []
+    keep_own_tables(export, report)
+    export.unlink()
+    with closing(sqlite3.connect(recorded)) as connection, connection:
+        connection.execute("UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = utcEpochNs + ?", (later_ns,))
+    assert steps_of(find_export(report, lambda: fake_nsys)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"TCPROF_ALONE": [["x"]]},
+        {"TCPROF_ALONE": 5},
+        {"TCPROF_RUN": [["program", "train"]], "TCPROF_ALONE": [[1, 1, 0, {}]]},
+        {"TCPROF_ALONE": [[1, 1, 0, 1 << 70]]},
+        {"TCPROF_RUN": [["program", "\ud800"]]},
+        {"version": 2},
+    ],
+)
+def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Path, change: dict[str, object]):
+    known = {"format": "tcprof run", "version": 1, "begun_ns": [BEGUN], "TCPROF_ALONE": [[1, 1, 0, 5]], **change}
+    (report.parent / "run.run.json").write_text(json.dumps(known), encoding="utf-8")
+    assert steps_of(export := find_export(report, lambda: fake_nsys)) == []
+    assert not NsysExport(export).recording().identity.program
 
 
 def test_an_export_is_its_own_export(export_file: Path):

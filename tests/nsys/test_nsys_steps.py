@@ -1,10 +1,7 @@
 """What is recorded of a program by itself: its first steps, unprofiled ones, and some more; whatever becomes of it."""
 
-import json
 import signal
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +11,6 @@ from builders import FIXTURES
 
 import tcprof
 from tcprof.errors import StoppedError
-from tcprof.nsys.export import make_export
 from tcprof.nsys.report import ReportFiles
 from tcprof.record import recording, step_capture
 from tcprof.record.command import RecordOptions, SessionCommands
@@ -82,7 +78,7 @@ def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Pat
     assert shown.count("Step time ") == 1
     assert captures[0]._count_second() >= 6
     assert sorted(path.name for path in machine.iterdir()) == [
-        *("train.html", "train.nsys-rep", "train.py", "train.sqlite", "train.steps.json", "train.tcprof")
+        *("train.html", "train.nsys-rep", "train.py", "train.run.json", "train.sqlite", "train.tcprof")
     ]
     steps = tcprof.read("train.tcprof").unprofiled
     assert len(steps) >= 8
@@ -253,13 +249,3 @@ def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, mach
     assert profile(run, machine, WHOLE, "--steps", "6") == 0
     said = " ".join(capfd.readouterr().err.split())
     assert "only the first steps are recorded: nsys start said: Configuring is not allowed in this state." in said
-
-
-@pytest.mark.parametrize("change", [{"start_ns": ["x"]}, {"end_ns": [-1]}, {"process": []}, {"version": 2}])
-def test_a_damaged_file_of_steps_is_none(machine: Path, fake_nsys, change: dict[str, object]) -> None:
-    (machine / "x.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n")
-    known = {"format": "tcprof unprofiled steps", "version": 1}
-    known |= {"process": [1], "training": [1], "start_ns": [0], "end_ns": [5], **change}
-    (machine / "x.steps.json").write_text(json.dumps(known), encoding="utf-8")
-    with closing(sqlite3.connect(make_export(fake_nsys, machine / "x.nsys-rep"))) as connection:
-        assert not connection.execute("SELECT name FROM sqlite_master WHERE name = 'TCPROF_ALONE'").fetchall()
