@@ -1,4 +1,4 @@
-"""Prices: what a change saves of a step, by the speeds in ``calibration.toml`` that were measured."""
+"""Prices: what a change saves of a step, by the speeds in ``calibration.toml`` that were measured; and its code."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-_Tables = Mapping[str, Mapping[str, Any]]
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
-def _read_calibration() -> _Tables:
-    """Its tables; what low, likely and high are is an array, and so are other lists of numbers."""
-    tables = tomllib.loads(Path(__file__).with_name("calibration.toml").read_text(encoding="utf-8"))
-    return {
-        table: {name: np.array(value) if isinstance(value, list) else value for name, value in entries.items()}
-        for table, entries in tables.items()
-    }
-
-
-MEASURED = _read_calibration()
+# By table and name: what low, likely and high are is an array, and so are other lists of numbers.
+MEASURED: Mapping[str, Mapping[str, Any]] = {
+    table: {name: np.array(value) if isinstance(value, list) else value for name, value in entries.items()}
+    for table, entries in _read("calibration.toml").items()
+}
+CODE: Mapping[str, tuple[str, ...]] = {name: tuple(text.splitlines()) for name, text in _read("code.toml").items()}

@@ -28,28 +28,6 @@ _BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}  # of a value i
 SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
 _LEAST_BETWEEN = 3  # kernels between the products of an attention: below that there is little to fuse
-BF16_CODE = (
-    'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
-    "    loss = criterion(model(inputs), targets)",
-    "loss.backward()  # outside of it; bfloat16 needs no GradScaler",
-    "# Hugging Face: TrainingArguments(bf16=True)",
-    "# Lightning: Trainer(precision='bf16-mixed')",
-    "# Keras: keras.mixed_precision.set_global_policy('mixed_bfloat16')",
-)
-SCALER_CODE = (
-    'scaler = torch.amp.GradScaler("cuda")',
-    "scaler.scale(loss).backward()",
-    "scaler.step(optimizer); scaler.update()",
-)
-FP16_CODE = (
-    SCALER_CODE[0],
-    'with torch.autocast("cuda", dtype=torch.float16):  # forward pass and loss',
-    "    loss = criterion(model(inputs), targets)",
-    *SCALER_CODE[1:],
-    "# Hugging Face: TrainingArguments(fp16=True)",
-    "# Lightning: Trainer(precision='16-mixed')",
-    "# Keras: keras.mixed_precision.set_global_policy('mixed_float16')",
-)
 
 
 def find_products(step: Step, *precisions: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.annotate.steps import RECOMPUTE
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import (
     about_launches,
@@ -23,7 +23,6 @@ from tcprof.findings.rules.loops import find_looped_tensors, near
 _ROUNDING_NS = 1.0
 _OF_PARAMETER = 8  # launches of AdamW for a parameter
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
-_COMPILE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
 
 @rule("fusion")
@@ -61,7 +60,7 @@ def fusion(step: Step) -> list[Advice]:
     measured = MEASURED["fusion"]
     # A compiler fuses those of attention, too, though they are in the price of another rule.
     saved = measured["saved"] * (time + np.array([0.0, 0.0, of_attention.sum()]))
-    option = Option("torch.compile", _COMPILE, step.price_kernels(saved, measured["cpu"]))
+    option = Option("torch.compile", CODE["compile"], step.price_kernels(saved, measured["cpu"]))
     return [make_advice(step, "fusion", text, [option], None, describe_bytes(step, rows), rows=rows)]
 
 
@@ -73,13 +72,6 @@ def _find_looped(step: Step) -> pd.DataFrame:
 
 
 _LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW three are recognized
-_ADAM = (
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
-    '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
-)
-_SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
-
-
 # Only these have a fused form: Adam adds in parts and divides, SGD with momentum scales and adds.
 _OF_ADAM = ("lerp|Ternary|ListAlpha", "PointwiseOp|addcdiv")
 _OF_SGD = ("BinaryOpScalarFunctor", "ListAlpha")
@@ -110,7 +102,7 @@ def unfused_optimizer(step: Step) -> list[Advice]:
         "Each reads and writes the optimizer's state; a fused optimizer does so once.",
     )
     gain = step.price_kernels(saved, spared_ns=spared)
-    options = [Option("a fused optimizer", _ADAM if is_adam else _SGD, gain)]
+    options = [Option("a fused optimizer", CODE["fused_adam" if is_adam else "fused_sgd"], gain)]
     about = "about " * is_looped  # by those that are recognized
     launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
     evidence = (*launches, *describe_bytes(step, rows))
@@ -118,11 +110,6 @@ def unfused_optimizer(step: Step) -> list[Advice]:
 
 
 _KINDS = ("is_layout_change", "is_norm_channels_first", "is_pooling_channels_first")
-_LAST = (
-    "model = model.to(memory_format=torch.channels_last)",
-    "inputs = inputs.to(device, memory_format=torch.channels_last)",
-    "# JAX and TensorFlow: NHWC is the default on GPUs",
-)
 
 
 @rule("layout-changes")
@@ -142,39 +129,26 @@ def layout_changes(step: Step) -> list[Advice]:
     )
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
     saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
-    option = Option("channels last", _LAST, step.price_kernels(saved, measured["cpu"]))
+    option = Option("channels last", CODE["channels_last"], step.price_kernels(saved, measured["cpu"]))
     return [make_advice(step, "layout-changes", text, [option], confidence=MEDIUM, rows=rows)]
 
 
 _LEAST_COPIES_PCT = (5.0, 15.0)  # without training, and with: layers of a network copy, too
-_COPIES = {  # by what copies: what to do, what is done, and the call
+_COPIES = {  # by what copies: what to do, what is done, and what that means
     "is_concatenation": (
         "Preallocate instead of concatenating",
         "Concatenation copies",
         "A growing tensor is copied in full each time; written in place, only the new part moves.",
-        (
-            "cache = torch.empty(batch, heads, longest, width, device=device)  # once",
-            "cache[:, :, position] = new  # instead of torch.cat([cache, new], dim=2)",
-            '# Hugging Face: model.generate(..., cache_implementation="static")',
-        ),
     ),
     "is_indexed": (
         "Index in place instead of copying",
         "Indexing with tensors copies",
         "Slices are views. Data that each step indexes can be stored in the order in which it is read.",
-        (
-            "part = cache[:, :length]  # a slice is a view; cache[:, indices] copies",
-            "torch.index_select(cache, 0, order, out=buffer)  # into memory that is kept",
-        ),
     ),
     "is_plain_copy": (
         "Copy less in GPU memory",
         "Calls such as contiguous, clone and repeat copy",
         "Views need no copy: expand instead of repeat, and kernels that take strides.",
-        (
-            "x.expand(...)  # instead of x.repeat(...)",
-            "scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat()",
-        ),
     ),
 }
 
@@ -202,36 +176,14 @@ def copies_on_gpu(step: Step) -> list[Advice]:
     if rows.empty:
         return []
     kind = max(_COPIES, key=lambda kind: time_of(rows[rows[kind]]))
-    action, what, meaning, code = _COPIES[kind]
+    action, what, meaning = _COPIES[kind]
     rows = rows[rows[kind]]
     time = time_of(rows)
     launched = step.launches["kernel"].isin(rows.index).mean()
-    option = Option(action.lower(), code, _price_fewer(step, "copies_on_gpu", time, float(launched)))
+    option = Option(action.lower(), CODE[kind], _price_fewer(step, "copies_on_gpu", time, float(launched)))
     sentence = f"{what} tensors within the GPU's memory in each step: {step.format_share(time)}"
-    return [
-        make_advice(
-            step,
-            "copies-on-gpu",
-            (action, sentence, meaning),
-            [option],
-            None,
-            describe_bytes(step, rows),
-            MEDIUM,
-            rows=rows,
-        )
-    ]
-
-
-_NONE = (
-    "print(torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1])",
-    "x = block(x)  # instead of checkpoint(block, x, use_reentrant=False)",
-    "# Hugging Face: TrainingArguments(gradient_checkpointing=False)",
-)
-_SOME = (
-    "for number, block in enumerate(self.blocks):  # every second one",
-    "    again = functools.partial(checkpoint, block, use_reentrant=False)",
-    "    x = again(x) if number % 2 else block(x)",
-)
+    text, evidence = (action, sentence, meaning), describe_bytes(step, rows)
+    return [make_advice(step, "copies-on-gpu", text, [option], None, evidence, MEDIUM, rows=rows)]
 
 
 @rule("recomputation")
@@ -251,9 +203,10 @@ def recomputation(step: Step) -> list[Advice]:
     memory = float(step.gpu_row["memory_bytes"])
     size = (f"the GPU has {units.format_bytes(memory)} of memory",) * (memory > 0)
     rows, fewer = kernels_of(step, again), len(again) / len(step.launches)
+    half = _price_fewer(step, "recomputation", time / 2, fewer / 2)
     options = [
-        Option("no checkpointing", _NONE, _price_fewer(step, "recomputation", time, fewer)),
-        Option("checkpointing of every second layer", _SOME, _price_fewer(step, "recomputation", time / 2, fewer / 2)),
+        Option("no checkpointing", CODE["no_checkpointing"], _price_fewer(step, "recomputation", time, fewer)),
+        Option("checkpointing of every second layer", CODE["some_checkpointing"], half),
     ]
     look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
     about = about_launches(step, again["activity"])

@@ -22,7 +22,7 @@ from tcprof.analysis.host import (
 )
 from tcprof.analysis.steps.marked_steps import FEWEST
 from tcprof.annotate.steps import BACKWARD, DATA, OPTIMIZER
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import (
     HIGH,
     LOW,
@@ -52,35 +52,12 @@ from tcprof.untrusted import one_line
 Lines: TypeAlias = tuple[str, ...]
 _LEAST_PCT = 5.0
 _FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
-_GRAPHS: tuple[str, Lines] = (
-    "CUDA graphs",
-    (
-        "# CUDA graphs of forward and backward:",
-        'model = torch.compile(model, mode="reduce-overhead")',
-        "# or of the whole step, with its inputs always in the same memory:",
-        "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
-    ),
-)
-_MORE_GRAPHS: tuple[str, Lines] = (
-    "CUDA graphs for more of the step",
-    (
-        "# the whole step in one graph, with its inputs always in the same memory:",
-        "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
-    ),
-)
+_GRAPHS, _MORE_GRAPHS = ("CUDA graphs", CODE["graphs"]), ("CUDA graphs for more of the step", CODE["whole_graph"])
 _FEWER = "Fewer launches help. Mixed precision won't help here: it adds launches."
 _SIZES = "Sizes change from step to step, and a graph has one size. Caches must be static, too."
 _CHANGING = 0.05  # of the launches: what prepares a step and ends an epoch has fewer
-_ONE_SIZE = (
-    "x = torch.nn.functional.pad(x, (0, longest - x.shape[-1]))  # and its mask",
-    '# Hugging Face: model.generate(..., cache_implementation="static")',
-)
 _ABOUT_OPS = "Recording a range for each PyTorch op slows launches more than this estimate assumes."
 _ABOUT_RECORDING = "Profiling slows each launch; by how much is an assumption of this estimate."
-_BATCH = (
-    "loader = DataLoader(dataset, 2 * batch_size)  # the saving is per sample",
-    "# a server: twice as many requests at once",
-)
 
 
 @rule("launch-bound", idle=IdleTime.REST, after=("boolean-masks", "anomaly-detection"))
@@ -109,10 +86,10 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
             f"A graph cannot include the {units.format_count(inside.sum())} calls in a step that wait for the GPU."
         )
     elif _changes_sizes(step) and not causes:
-        action, graphs, meaning = f"pad inputs to one size, then {action}", _ONE_SIZE + graphs, _SIZES
+        action, graphs, meaning = f"pad inputs to one size, then {action}", CODE["one_size"] + graphs, _SIZES
     action = f"{action[0].upper()}{action[1:]}"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels", meaning)
-    options = [Option(title, graphs, gain), Option("twice the batch", _BATCH, step.price_batch(NONE))]
+    options = [Option(title, graphs, gain), Option("twice the batch", CODE["twice_the_batch"], step.price_batch(NONE))]
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     if surer and (option := step.remedies.unprofiled):
@@ -146,24 +123,10 @@ def _confidence(step: Step, gain: Gain) -> str:
 
 
 _REMOVED = np.array([0.0, 0.85, 1.0])  # of the idle time: nothing, where workers cost what they save
-_AHEAD = (
-    "loader = DataLoader(dataset, batch_size, num_workers=4, pin_memory=True,",
-    "                    persistent_workers=True, prefetch_factor=4)",
-    "inputs = inputs.to(device, non_blocking=True)",
-)
-_FASTER = (
-    "num_workers=os.process_cpu_count()  # more than now, one for each CPU core",
-    "# for data in memory: whole batches at once, no workers:",
-    "batch = images[indices].to(device, non_blocking=True)",
-    "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
-)
 _NOTABLE = 0.01  # of the idle time, to be named
 _UNKNOWN = "No range shows whether this is data loading; a CPU profiler can."
 _TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
-_MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
-_FIND = ("py-spy record --native -o profile.svg -- python train.py",)
-_FIND_NATIVE = ("perf record -g ./program && perf report",)
 _NAME_IT = "Mark the parts of the step with {}: a range “load” separates loading from other work."
 
 
@@ -187,49 +150,27 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
         for name, time in work.head(3).items()
     ]
     is_pinned = are_pinned(step)
-    ahead = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can prefetch."
-    why = _IN_MPI if is_of_mpi else _UNKNOWN if not is_loading else _TOO_SLOW if is_pinned else ahead
-    action = "Overlap MPI with kernels" if is_of_mpi else "Reduce other CPU work"
-    if is_loading:
-        action = "Load data faster" if is_pinned else "Load data ahead"
+    action, why, title, code = "Reduce other CPU work", _UNKNOWN, "find it", "perf"
+    if is_of_mpi:
+        action, why, title, code = "Overlap MPI with kernels", _IN_MPI, "messages beside kernels", "mpi_messages"
+    elif is_loading and is_pinned:
+        action, why, title, code = "Load data faster", _TOO_SLOW, "load faster", "load_faster"
+    elif is_loading:
+        why = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can prefetch."
+        action, title, code = "Load data ahead", "load ahead", "load_ahead"
+    elif step.is_of_framework:
+        code = "py_spy"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches no kernels", why)
     evidence = (
         f"idle time of a step: {', '.join(named)}",
         *note_inferred_pinning(step)[: int(is_pinned and is_loading)],
     )
-    load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
-    find_it = (
-        Option("messages beside kernels", _MESSAGES, gain)
-        if is_of_mpi
-        else Option("find it", _FIND if step.is_of_framework else _FIND_NATIVE, gain)
-    )
-    options = [load if is_loading else find_it]
-    about = about_ranges(step, work.index)
+    options, about = [Option(title, CODE[code], gain)], about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = TRY if is_of_mpi or (is_loading and work.index[0]) else _NAME_IT.format(step.remedies.ranges)
     return [make_advice(step, "cpu-work", text, options, about, evidence, confidence, surer)]
 
 
-_RESULTS = (
-    "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
-    "if step % 100 == 0: print(total.item() / 100)",
-)
-_LATER = (
-    "results = model(inputs).to('cpu', non_blocking=True)  # into pinned memory",
-    "# read them when the next step is launched, after an event's synchronize()",
-)
-_PINNED = (
-    "inputs = inputs.pin_memory()  # if no loader pins them",
-    "inputs = inputs.to(device, non_blocking=True)",
-)
-_SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
-_NO_SCALER = ("# or bfloat16, which needs no scaler:", 'with torch.autocast("cuda", dtype=torch.bfloat16): ...')
-_OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
-_NO_FREE = (
-    "# no torch.cuda.empty_cache() in each step: cudaFree waits for the GPU",
-    "# before CUDA is used:",
-    "os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'expandable_segments:True'",
-)
 _OF_MEMORY, _ALLOCATED = "Malloc|Alloc|Free", "memory that stays allocated"
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _A_STEP_LATER = "read results a step later"  # of inference, which needs them
@@ -311,16 +252,15 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith("cudaDeviceSynchronize")
     of_memory = waits.index.str.contains(_OF_MEMORY)
     of_results = ~of_scaler & ~of_device & ~of_copies & ~of_memory
-    fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
-    results = (_A_STEP_LATER, _LATER) if step.is_of_framework and not step.trains else (_KEEP, _RESULTS)
+    has_bf16, is_inference = not lacks_precision(step, "bf16"), step.is_of_framework and not step.trains
     groups = [
-        (of_scaler, *fused),
-        (of_copies, "non-blocking copies", _PINNED),
-        (of_memory, _ALLOCATED, _NO_FREE),
-        (of_device, "no device-wide waits", _OF_DEVICE),
-        (of_results, *results),
+        (of_scaler, *((_UNSCALED, "fused_or_bfloat16") if has_bf16 else ("a fused optimizer", "fused_scaler"))),
+        (of_copies, "non-blocking copies", "non_blocking"),
+        (of_memory, _ALLOCATED, "keep_memory"),
+        (of_device, "no device-wide waits", "no_device_waits"),
+        (of_results, *((_A_STEP_LATER, "results_later") if is_inference else (_KEEP, "results_on_gpu"))),
     ]
-    options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]
+    options = [(float(waits["time_ns"][which].sum()), title, CODE[code]) for which, title, code in groups]
     used = sorted((option for option in options if option[0] > 0), reverse=True)
     return [Option(title, code, UNPRICED if place else gain) for place, (_, title, code) in enumerate(used)]
 
@@ -334,7 +274,6 @@ def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-_UNSET = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and where the program sets it",)
 _AGAIN = "Record again without it, since other advice may change."
 
 
@@ -354,6 +293,6 @@ def blocking_launches(step: Step) -> list[Advice]:
         "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes launches wait.",
     )
     evidence = (f"{launches} per step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
-    options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
+    options = [Option("unset CUDA_LAUNCH_BLOCKING", CODE["unset_blocking"], gain)]
     about = about_step(step)
     return [make_advice(step, "blocking-launches", text, options, about, evidence, MEDIUM, _AGAIN)]

@@ -12,6 +12,7 @@ from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
 from tcprof.chips.chip import PRECISIONS
 from tcprof.findings.ncu import ncu_command
+from tcprof.findings.pricing import CODE
 from tcprof.findings.pricing.advice import HIGH, MEDIUM, UNPRICED, Advice, Gain, Option, rule
 from tcprof.findings.pricing.builders import bytes_of, make_advice, time_of
 from tcprof.findings.pricing.products import lacks_precision
@@ -32,13 +33,6 @@ def no_tensor_cores(step: Step) -> list[Advice]:
     return [make_advice(step, "no-tensor-cores", text, confidence=HIGH, raise_confidence="")]
 
 
-_LIMITS = (
-    "nvidia-smi -q -d PERFORMANCE,POWER,CLOCK  # which limit is active",
-    "nvidia-smi -pl WATTS   # as root, up to the board's maximum",
-    "nvidia-smi -rgc        # as root: unlock clocks",
-)
-
-
 @rule("low-clock", of_program=False)
 def low_clock(step: Step) -> list[Advice]:
     """Kernels that run below the boost clock."""
@@ -57,7 +51,7 @@ def low_clock(step: Step) -> list[Advice]:
         f"take {step.format_share(lost)} less",
         "Dense work at the power limit also looks like this, and no program can change that.",
     )
-    option = Option("find the limit", _LIMITS)
+    option = Option("find the limit", CODE["clock_limits"])
     return [make_advice(step, "low-clock", text, [option], None, (), HIGH, "", rows)]
 
 

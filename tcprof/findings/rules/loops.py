@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.analysis.replay import Waits
 from tcprof.annotate.steps import BACKWARD, OPTIMIZER
 from tcprof.arrays import Bools
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import about_launches, are_modules, kernels_of, make_advice, time_launching
 from tcprof.findings.pricing.step import Levels, Step
@@ -24,29 +24,6 @@ _FEWEST_TURNS = 16
 _FEWEST_MARKS = 8  # launches of a telling kernel in a step: fewer are no loop
 _LONGEST_NS = 5_000_000  # from one launch of a loop to the next: what takes longer is other work
 _NEAR = 48  # launches from one of these to the next: what lies between is of the loop
-_FOREACH = (
-    "torch._foreach_mul_(averages, decay)  # lists of tensors, a few launches for all",
-    "torch._foreach_add_(averages, parameters, alpha=1 - decay)",
-    "torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)",
-)
-_FUSED = ("optimizer = torch.optim.SGD(parameters, lr, fused=True)  # or foreach=True",)
-_SEQUENCE = (
-    "lstm = torch.nn.LSTM(inputs, hidden, batch_first=True)  # not LSTMCell",
-    "outputs, state = lstm(sequence)  # all time steps in one call, by cuDNN",
-)
-_UNMASKED = (
-    "y = y * mask  # or torch.where(mask, y, 0), instead of y[mask]",
-    "order = choice.argsort()  # experts: group their tokens, then torch.bmm",
-)
-_NO_ANOMALY = (
-    "# without torch.autograd.set_detect_anomaly(True) and torch.autograd.detect_anomaly()",
-    "# Lightning: Trainer(detect_anomaly=False)",
-)
-_TOGETHER = (
-    "outputs = layer(inputs)  # all tokens at once: (batch, length, width)",
-    "# if a pass needs the one before: CUDA graphs",
-    "step = torch.compile(step, mode='reduce-overhead')",
-)
 
 
 class _Loop(NamedTuple):
@@ -121,7 +98,7 @@ def loop_over_tensors(step: Step) -> list[Advice]:
         "The same small kernels run once for each of many tensors",
         "List functions, torch._foreach_*, launch a few kernels for all tensors.",
     )
-    options = ("lists of tensors", _FUSED + _FOREACH[-1:] if is_of_optimizer else _FOREACH)
+    options = ("lists of tensors", CODE["fused_or_foreach" if is_of_optimizer else "foreach"])
     return _advise(step, "loop-over-tensors", text, rows, options)
 
 
@@ -146,7 +123,7 @@ _MARKED = {
             "A recurrent cell is called for each time step",
             "torch.nn.LSTM, GRU and RNN take the whole sequence in one call where its inputs are known.",
         ),
-        ("the whole sequence in one call", _SEQUENCE),
+        ("the whole sequence in one call", CODE["whole_sequence"]),
         "cells",
         Waits.ALL,
     ),
@@ -158,7 +135,7 @@ _MARKED = {
             "Indexing by a boolean mask counts elements on the GPU, and the CPU waits for the count",
             "Work of a known size needs no wait: multiply by the mask, or sort and batch.",
         ),
-        ("no boolean masks", _UNMASKED),
+        ("no boolean masks", CODE["no_masks"]),
         "cells",
     ),
     "anomaly-detection": _Marked(
@@ -169,7 +146,7 @@ _MARKED = {
             "PyTorch checks each backward function for NaN, and the CPU waits for the result",
             "Anomaly detection is for debugging. It also keeps a traceback of each forward function.",
         ),
-        ("no anomaly detection", _NO_ANOMALY),
+        ("no anomaly detection", CODE["no_anomaly_detection"]),
     ),
 }
 
@@ -208,7 +185,7 @@ def loop_in_module(step: Step, earlier: Collection[str]) -> list[Advice]:
         "A loop in Python runs the same few kernels again and again in one module",
         "One call on all tokens, or samples, launches them once, unless each pass of the loop needs the one before.",
     )
-    return _advise(step, "loop-in-module", text, rows, ("one call for all", _TOGETHER))
+    return _advise(step, "loop-in-module", text, rows, ("one call for all", CODE["all_tokens"]))
 
 
 def near(is_mark: Bools, reach: int) -> Bools:

@@ -9,15 +9,12 @@ from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH, PRODUCT
 from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule
 from tcprof.findings.pricing.builders import about_launches, are_modules, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import (
     ATTENTION,
-    BF16_CODE,
-    FP16_CODE,
     HALVES,
-    SCALER_CODE,
     SLOW_SHARE,
     cpu_of_autocast,
     find_products,
@@ -32,18 +29,6 @@ from tcprof.findings.pricing.products import (
 )
 from tcprof.findings.pricing.step import Levels, Step
 
-_IN_REPLICAS = (
-    "# nn.DataParallel runs replicas in threads that autocast does not reach:",
-    "torchrun --nproc-per-node=8 train.py  # one process for each GPU",
-    "# or inside the model's forward:",
-    'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
-)
-_ALLOW_TF32 = (
-    'torch.set_float32_matmul_precision("high")  # at the top of the program',
-    "torch.backends.cudnn.allow_tf32 = True  # convolutions; PyTorch's default",
-    '# JAX: jax.config.update("jax_default_matmul_precision", "tensorfloat32")',
-    "# TensorFlow: tf.config.experimental.enable_tensor_float_32_execution(True)",
-)
 _TF32 = "TF32"
 _OF_TF32 = "TF32 runs them on the Tensor Cores and changes one line of the program."
 _OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores and keeps in float32 what needs it."
@@ -79,7 +64,7 @@ def fp32_matmul(step: Step) -> list[Advice]:
 def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
     options = []
     if not lacks_precision(step, "tf32"):
-        options.append(Option(_TF32, _ALLOW_TF32, step.price_kernels(saved_by(step, rows, "fp32", "tf32"))))
+        options.append(Option(_TF32, CODE["tf32"], step.price_kernels(saved_by(step, rows, "fp32", "tf32"))))
     half = half_precision(step)
     if half and not has_halves(step):
         saved = saved_by_autocast(step, rows, "fp32", half)
@@ -91,10 +76,10 @@ def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
 
 def _autocast(step: Step, half: str, gain: Gain) -> Option:
     if half == "fp16":
-        return Option("autocast to float16", FP16_CODE, gain)
+        return Option("autocast to float16", CODE["fp16"], gain)
     if step.kernels["is_broadcast"].any() and step.kernels["is_reduction"].any():
-        return Option("autocast to bfloat16 in each replica", _IN_REPLICAS, gain)
-    return Option("autocast to bfloat16", BF16_CODE, gain)
+        return Option("autocast to bfloat16 in each replica", CODE["replicas"], gain)
+    return Option("autocast to bfloat16", CODE["bf16"], gain)
 
 
 def _confidence(step: Step) -> str:
@@ -118,7 +103,7 @@ def tf32_matmul(step: Step) -> list[Advice]:
     products = find_products(step, "tf32")
     products = products[products["tensor_kernel"] & ~products["is_unaligned"]]  # these are as slow in 16 bits
     saved = saved_by_autocast(step, products, "tf32")
-    option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, cpu_of_autocast(step)))
+    option = Option("autocast to bfloat16", CODE["bf16"], step.price_kernels(saved, cpu_of_autocast(step)))
     text = (
         "Use BF16 instead of TF32",
         f"TF32 matrix multiplications take {step.format_share(time)}",
@@ -126,18 +111,6 @@ def tf32_matmul(step: Step) -> list[Advice]:
     )
     confidence = MEDIUM if is_of_measured_chip(step) else LOW
     return [make_advice(step, "tf32-matmul", text, [option], None, (), confidence, _TRY, rows)]
-
-
-_CUBLAS = (
-    "c = a @ b  # cuBLAS: float64 runs on Tensor Cores by itself",
-    "// C++: cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, ...);",
-)
-_SINGLE = (
-    _ALLOW_TF32[0],
-    "model = model.float()",
-    "batch = torch.from_numpy(array).to(device, torch.float32)  # not float64",
-    '# JAX: without jax.config.update("jax_enable_x64", True)',
-)
 
 
 @rule("fp64-matmul")
@@ -164,7 +137,7 @@ def fp64_matmul(step: Step) -> list[Advice]:
         f"FP64 matrix multiplications without Tensor Cores take {step.format_share(time)}",
         "This chip's Tensor Cores also multiply in FP64, at twice the rate and in the same precision.",
     )
-    option = Option("cuBLAS", _CUBLAS, step.price_kernels(saved))
+    option = Option("cuBLAS", CODE["cublas"], step.price_kernels(saved))
     return [make_advice(step, "fp64-matmul", text, [option], rows=rows)]
 
 
@@ -190,19 +163,11 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
         f"{units.format_pct(step.share_pct(time_of(products)))}",
         "Networks seldom need float64, which is NumPy's default. If you do need double precision, ignore this.",
     )
-    option = Option(text[0][len("Use ") :], _SINGLE, step.price_kernels(saved))
+    option = Option(text[0][len("Use ") :], CODE["float32"], step.price_kernels(saved))
     return [make_advice(step, "fp64-matmul", text, [option], confidence=_confidence(step), rows=rows)]
 
 
 _MEASURED = MEASURED["fp8"]
-_IN_FP8 = (
-    "# training: pip install torchao; layers by name, except the last one",
-    "from torchao.float8 import convert_to_float8_training",
-    'is_inner = lambda module, name: "head" not in name',
-    "convert_to_float8_training(model, module_filter_fn=is_inner)",
-    "model = torch.compile(model)  # needed: fuses the casts",
-    "# or Transformer Engine: te.Linear under te.fp8_autocast(enabled=True)",
-)
 
 
 @rule("fp8")
@@ -236,7 +201,7 @@ def fp8(step: Step) -> list[Advice]:
             "scales included"
         )
     ]
-    option = Option("FP8, compiled", _IN_FP8, step.price_kernels(saved))
+    option = Option("FP8, compiled", CODE["fp8"], step.price_kernels(saved))
     check = "Compare the loss over a few thousand steps, and the time with 'tcprof compare'."
     return [make_advice(step, "fp8", text, [option], None, evidence, LOW, check, rows)]
 
@@ -268,22 +233,9 @@ def fp16_without_scaler(step: Step) -> list[Advice]:
     )
     share = units.format_pct(100 * time / time_of(products))
     evidence = [f"{share} of matrix multiplication time is in FP16"]
-    options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
+    options = [Option("bfloat16", CODE["bf16"])] * has_bf16 + [Option("a scaler", CODE["scaler"])]
     look = "Check whether the program scales its loss itself."
     return [make_advice(step, "fp16-without-scaler", text, options, None, evidence, MEDIUM, look, rows)]
-
-
-_COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
-_LOSS = (
-    "@torch.compile  # the loss too: its casts fuse with the model's last ops",
-    "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
-)
-_WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)
-_SCALER = (
-    'with torch.autocast("cuda", dtype=torch.bfloat16):  # instead of float16',
-    "    loss = criterion(model(inputs), targets)",
-    "loss.backward(); optimizer.step()  # no GradScaler",
-)
 
 
 @rule("mixed-precision-overhead", after=("fusion",))
@@ -300,11 +252,11 @@ def mixed_precision_overhead(step: Step, earlier: Collection[str]) -> list[Advic
     options: list[tuple[str, tuple[str, ...], Levels]] = []
     has_bf16 = not lacks_precision(step, "bf16")
     if len(casts):
-        code = _LOSS if is_compiled else _COMPILE
-        code = (*code, "# or:", *_WEIGHTS) if has_bf16 else code
+        code = CODE["compile_loss" if is_compiled else "compile_casts"]
+        code = (*code, "# or:", *CODE["bfloat16_weights"]) if has_bf16 else code
         options.append(("fewer casts", code, MEASURED["assumed"]["casts"] * time_of(casts)))
     if len(unscale) and has_bf16:
-        options.append(("bfloat16 without a scaler", _SCALER, np.array([0.9, 1.0, 1.0]) * time_of(unscale)))
+        options.append(("bfloat16 without a scaler", CODE["no_scaler"], np.array([0.9, 1.0, 1.0]) * time_of(unscale)))
     if not options:
         return []
     options.sort(key=lambda option: -option[2][1])

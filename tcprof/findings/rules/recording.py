@@ -6,6 +6,7 @@ from tcprof import units
 from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.steps.marked_steps import FEWEST
+from tcprof.findings.pricing import CODE
 from tcprof.findings.pricing.advice import ALL_WORK, HIGH, Advice, Option, Subject, rule
 from tcprof.findings.pricing.builders import about_launches, about_step, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
@@ -41,13 +42,6 @@ def few_steps(step: Step) -> list[Advice]:
     return [_record_again(step, "few-steps", text, step.remedies.more_steps, about_step(step))]
 
 
-_WITHOUT_GRAPHS = (
-    "# or launch each kernel within its scope, so that 'tcprof modules' shows it;",
-    "# either may slow the steps:",
-    "XLA_FLAGS=--xla_gpu_enable_command_buffer= tcprof profile ...",
-)
-
-
 @rule("hidden-graphs", of_recording=True)
 def hidden_graphs(step: Step) -> list[Advice]:
     """Kernels that the recording hides: CUDA graphs that were recorded as a whole."""
@@ -61,7 +55,7 @@ def hidden_graphs(step: Step) -> list[Advice]:
         "Which kernels run in them, and what would save time there, is unknown.",
     )
     is_of_xla = step.analysis.paths["name"].str.startswith(MODULE).any()
-    code = ("tcprof profile --cuda-graph-trace node ...", *(_WITHOUT_GRAPHS if is_of_xla else ()))
+    code = ("tcprof profile --cuda-graph-trace node ...", *(CODE["no_xla_graphs"] if is_of_xla else ()))
     return [_record_again(step, "hidden-graphs", text, code, about_launches(step, rows.index, "kernel"))]
 
 

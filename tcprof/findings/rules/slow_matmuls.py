@@ -11,16 +11,11 @@ from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.analysis.kernels.patterns import read_attention
 from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, PER_SAMPLE, Advice, Option, rule
 from tcprof.findings.pricing.builders import about_launches, kernels_of, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import ATTENTION, SLOW_SHARE, find_attention, is_product, share_of_reached
 from tcprof.findings.pricing.step import Step
-
-_ALIGNED = (
-    "width = -(-width // 64) * 64  # 4097 becomes 4160",
-    "embedding = torch.nn.Embedding(50304, width)  # for a vocabulary of 50257",
-)
 
 
 @rule("unaligned-shapes")
@@ -43,17 +38,13 @@ def unaligned_shapes(step: Step) -> list[Advice]:
         "aligned ones",
         "Multiples of 8, preferably 64, let the Tensor Cores run at full speed.",
     )
-    option = Option("aligned sizes", _ALIGNED, step.price_kernels(np.minimum(saved, time)))
+    option = Option("aligned sizes", CODE["aligned"], step.price_kernels(np.minimum(saved, time)))
     how = step.remedies.shapes
     sizes = f"Record with {how} to see the sizes." if how else ""
     return [make_advice(step, "unaligned-shapes", text, [option], None, (), MEDIUM, sizes, rows)]
 
 
 _OLD, _NEW = "mma.sync", ("wgmma", "tcgen05")
-_NEWER = (
-    "pip install --upgrade torch  # built for CUDA 12 or later",
-    "// CUTLASS 3: cutlass::gemm::collective::CollectiveBuilder<arch::Sm90, ...>",
-)
 
 
 @rule("old-products")
@@ -79,7 +70,7 @@ def old_products(step: Step) -> list[Advice]:
         "This chip has faster instructions for the same precision.",
     )
     saved = MEASURED["assumed"]["old_products"] * (rows["exposed_ns"] * (1 - share)).sum()
-    option = Option("a library built for this chip", _NEWER, step.price_kernels(saved))
+    option = Option("a library built for this chip", CODE["newer_library"], step.price_kernels(saved))
     return [make_advice(step, "old-products", text, [option], rows=rows)]
 
 
@@ -98,14 +89,6 @@ _ALONE = 0.9  # of its time a kernel has no other beside it
 _FEWER = 0.5  # of the SMs: with twice the blocks of more than half there is a second wave
 _MEASURED = MEASURED["idle_sms"]
 _HALF = np.full(3, 0.5)
-_BATCH = (
-    "loader = DataLoader(dataset, batch_size=2 * batch_size)",
-    "# with gradient accumulation: half as many micro-batches of twice the size",
-)
-_SIZES = (
-    "for batch_size in (batch_size - 128, batch_size, batch_size + 128):",
-    "    print(batch_size, time_of_step(batch_size) / batch_size)",
-)
 
 
 @rule("small-grid", "last-wave", after=("launch-bound",))
@@ -138,14 +121,15 @@ def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice
     gain = replace(step.price_kernels(saved, _HALF), of=PER_SAMPLE) if is_launch_bound else step.price_batch(saved)
     text = ("Double the batch", "Matrix multiplications with fewer blocks than the GPU has SMs take")
     meaning = "A larger batch does more in the same time."
-    return _advise(step, "small-grid", text, meaning, rows, Option("twice the batch", _BATCH, gain))
+    option = Option("twice the batch", CODE["twice_the_training_batch"], gain)
+    return _advise(step, "small-grid", text, meaning, rows, option)
 
 
 def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
     gain = replace(step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows)), of=PER_SAMPLE)
     text = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
     meaning = "Sizes whose blocks fill all waves take less time per sample."
-    return _advise(step, "last-wave", text, meaning, rows, Option("other sizes", _SIZES, gain))
+    return _advise(step, "last-wave", text, meaning, rows, Option("other sizes", CODE["other_sizes"], gain))
 
 
 def _time_lost(rows: pd.DataFrame) -> float:
@@ -166,12 +150,6 @@ def _advise(step: Step, name: str, text: tuple[str, str], meaning: str, rows: pd
 
 
 _MORE_BACKWARD = 1.5  # products of an attention, over those next to what lies between: two of six are not
-_FUSED = (
-    "out = torch.nn.functional.scaled_dot_product_attention(",
-    "    query, key, value, is_causal=True)  # dropout_p=... in training",
-    '# Hugging Face: from_pretrained(..., attn_implementation="sdpa")',
-    '# JAX: jax.nn.dot_product_attention(..., implementation="cudnn")',
-)
 
 
 @rule("attention-in-parts")
@@ -193,18 +171,11 @@ def attention_in_parts(step: Step) -> list[Advice]:
     fewer = 1 - len(between) / len(step.launches)
     gain = step.price_kernels(saved, cpu=np.array([1.0, fewer, fewer]))
     about = about_launches(step, between["activity"])
-    option = Option("fused attention", _FUSED, gain)
+    option = Option("fused attention", CODE["fused_attention"], gain)
     return [make_advice(step, "attention-in-parts", text, [option], about, confidence=MEDIUM, rows=rows)]
 
 
 _OLD_ATTENTION = MEASURED["old_attention"]
-_CUDNN = (
-    "from torch.nn.attention import SDPBackend, sdpa_kernel",
-    "first = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]",
-    "with sdpa_kernel(first, set_priority=True):  # around forward and loss",
-    "    loss = criterion(model(inputs), targets)",
-    '# Hugging Face: from_pretrained(..., attn_implementation="sdpa")',
-)
 
 
 @rule("old-attention")
@@ -226,7 +197,7 @@ def old_attention(step: Step) -> list[Advice]:
     )
     times = units.format_ratio(time / (time - saved[1]))
     evidence = [f"on an H200, cuDNN's attention was {times} as fast with heads and sequences of this size"]
-    option = Option("cuDNN's attention", _CUDNN, step.price_kernels(saved))
+    option = Option("cuDNN's attention", CODE["cudnn_attention"], step.price_kernels(saved))
     return [make_advice(step, "old-attention", text, [option], None, evidence, MEDIUM, rows=rows)]
 
 

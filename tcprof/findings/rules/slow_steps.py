@@ -3,6 +3,7 @@
 from tcprof import units
 from tcprof.analysis.steps.slow_steps import ALLOCATES, COMPILES, LOADS, TRIES
 from tcprof.arrays import rows_of_gpu
+from tcprof.findings.pricing import CODE
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule
 from tcprof.findings.pricing.builders import about_step, make_advice
 from tcprof.findings.pricing.step import Step
@@ -10,23 +11,15 @@ from tcprof.findings.pricing.step import Step
 _FEWEST = 2  # slow steps of a cause: it recurs
 _CERTAIN = 0.5  # of the excess: so much the cause is known to fill, see ``tcprof.frames.STEPS``
 _FEW_SIZES = "pad inputs to a few sizes, so that each is prepared once"
-_REMEDIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    ALLOCATES: (
-        "Keep allocated memory",
-        "use expandable segments",
-        ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py", "# or run the largest batch first"),
-    ),
+_REMEDIES = {  # of each cause: what to do, in more words, and its code
+    ALLOCATES: ("Keep allocated memory", "use expandable segments", "expandable_segments"),
     LOADS: (
         "Load kernels before the first step",
         "load all kernels at the start; where shapes change, pad to a few sizes",
-        ("CUDA_MODULE_LOADING=EAGER python train.py", "# torch.compile: pad inputs to a few sizes, or dynamic=True"),
+        "eager_loading",
     ),
-    TRIES: (
-        "Autotune for fewer sizes",
-        f"{_FEW_SIZES}, or turn autotuning off",
-        ("torch.backends.cudnn.benchmark = False",),
-    ),
-    COMPILES: ("Compile for fewer shapes", _FEW_SIZES, ("x = jnp.pad(x, ...)  # to the next of a few lengths",)),
+    TRIES: ("Autotune for fewer sizes", f"{_FEW_SIZES}, or turn autotuning off", "no_autotuning"),
+    COMPILES: ("Compile for fewer shapes", _FEW_SIZES, "few_lengths"),
 }
 
 
@@ -53,6 +46,6 @@ def slow_steps(step: Step) -> list[Advice]:
             "No other figure includes these steps. In a longer run they matter less, unless new sizes keep coming.",
         )
         findings.append(
-            make_advice(step, "slow-steps", texts, [Option(title, code, gain)], about_step(step), (), MEDIUM)
+            make_advice(step, "slow-steps", texts, [Option(title, CODE[code], gain)], about_step(step), (), MEDIUM)
         )
     return findings

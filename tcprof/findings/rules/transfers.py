@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.host import BLOCKED_NS, FROM_MEMORY, LAUNCHES, TO_GPU, find_launching_ranges
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import (
     about_ranges,
@@ -23,16 +23,6 @@ from tcprof.frames import HOST_TO_DEVICE, PAGEABLE
 
 _LEAST_PCT = 3.0  # of a step
 
-_PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",)
-_BESIDE = (
-    "with torch.cuda.stream(copies):  # the next batch's, during this one",
-    "    inputs = inputs.to(device, non_blocking=True)",
-)
-_LESS = (
-    "images = images.to(device)  # once, before the first step, if all data fit",
-    "images = images.float() / 255  # sent as uint8, converted on the GPU",
-)
-
 
 @rule("exposed-copies")
 def exposed_copies(step: Step) -> list[Advice]:
@@ -47,7 +37,8 @@ def exposed_copies(step: Step) -> list[Advice]:
         "They come from pinned memory: on a separate stream they can overlap with kernels.",
     )
     gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["copies"], time))
-    return [_advise_copies(step, "exposed-copies", text, copies, Option("copies beside kernels", _BESIDE, gain))]
+    option = Option("copies beside kernels", CODE["copy_stream"], gain)
+    return [_advise_copies(step, "exposed-copies", text, copies, option)]
 
 
 @rule("pageable-copies", idle=IdleTime.FIRST)
@@ -69,7 +60,7 @@ def pageable_copies(step: Step) -> list[Advice]:
         f"waits for them {units.format_ns(waits + on_cpu)} of each step",
         "From pinned memory they are faster, and the CPU prepares the next kernels meanwhile.",
     )
-    return [_advise_copies(step, "pageable-copies", text, copies, Option("pinned memory", _PIN + _BESIDE[1:], gain))]
+    return [_advise_copies(step, "pageable-copies", text, copies, Option("pinned memory", CODE["pinned"], gain))]
 
 
 def _find_copies(step: Step) -> pd.DataFrame:
@@ -93,13 +84,12 @@ def _advise_copies(step: Step, name: str, text: tuple[str, str, str], copies: pd
     evidence, options = [f"{count} in a step, {units.format_ns(time)}", *note_inferred_pinning(step)], [option]
     if 2 * time > step.length_ns:
         evidence.append("they take longer than everything else, so most of them have no work to overlap with")
-        options.append(Option("send less", _LESS))
+        options.append(Option("send less", CODE["send_less"]))
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     return make_advice(step, name, text, options, about, evidence, raise_confidence="")
 
 
 _OF_KERNELS = 2.0  # times as long as kernels take
-_PINNED = ("cudaMallocHost(&data, bytes);  // in place of malloc: pinned memory",)
 
 
 @rule("mostly-copies")
@@ -120,19 +110,8 @@ def mostly_copies(step: Step) -> list[Advice]:
         f"{way}: {units.format_ns(row['exposed_ns'])} for {units.format_bytes(row['moved_bytes'])}"
         for way, row in step.copies.groupby("name", observed=True)[["exposed_ns", "moved_bytes"]].sum().iterrows()
     ]
-    options = [Option("keep data on the GPU", _PINNED * is_pageable)]
+    options = [Option("keep data on the GPU", CODE["malloc_host"] * is_pageable)]
     return [make_advice(step, "mostly-copies", text, options, None, evidence, MEDIUM, "")]
-
-
-_OVERLAP = (
-    "model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
-    "with model.no_sync():  # in all but the last accumulation step",
-    "    loss.backward()",
-)
-_SENT = (
-    "# pipeline stages: more micro-batches, or an interleaved schedule",
-    "# all-to-all: in parts, each overlapping the previous part's compute",
-)
 
 
 @rule("exposed-communication", of_all_gpus=True)
@@ -149,14 +128,8 @@ def exposed_communication(step: Step) -> list[Advice]:
     )
     is_sent = 2 * time_of(find_sent(step)) > step.communication_ns
     gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["communication"], time))
-    options = [Option("overlap", _SENT if is_sent else _OVERLAP, gain)]
+    options = [Option("overlap", CODE["overlap_stages"] if is_sent else CODE["overlap_gradients"], gain)]
     return [make_advice(step, "exposed-communication", text, options, rows=rows)]
-
-
-_EVEN = (
-    "sampler = DistributedSampler(dataset)  # equal sample counts per rank",
-    "# sequences: sort by length, or pack them; only rank 0 logs, and seldom",
-)
 
 
 @rule("uneven-gpus", of_all_gpus=True)
@@ -178,6 +151,6 @@ def uneven_gpus(step: Step) -> list[Advice]:
     evidence = [
         f"GPU {gpu}: {units.format_ns(time)} of communication with nothing else running" for gpu, time in times.items()
     ]
-    option = Option("even work", _EVEN, step.price_kernels(MEASURED["assumed"]["uneven"] * uneven))
+    option = Option("even work", CODE["even_work"], step.price_kernels(MEASURED["assumed"]["uneven"] * uneven))
     rows = step.kernels[step.kernels["communication"]]
     return [make_advice(step, "uneven-gpus", text, [option], evidence=evidence, rows=rows)]
