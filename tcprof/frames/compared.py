@@ -10,16 +10,16 @@ from tcprof.frames.steps import STEPS
 
 USEFUL_RATE = Float(
     "useful_tflops",
-    "Useful TFLOP per second of the window; unknown where tensor_tflops is for a host window.",
+    "Useful TFLOP per second of the window; unknown for host windows whose tensor_tflops is unknown.",
     title="Useful FLOP/s",
 )
 UNPROFILED_STEP = Float(
     "unprofiled_step_ns",
-    "Time from one step's start to the next one's while nothing was recorded, see *unprofiled*; unknown where "
-    "none was timed.",
+    "Time from one step's start to the next one's without profiling, see *unprofiled*; unknown if no such step was "
+    "timed.",
     title="Step time, unprofiled",
 )
-IDLE = Float("idle_ns", "The GPU window, less its busy time.", title="GPU idle")
+IDLE = Float("idle_ns", "The GPU window minus its busy time.", title="GPU idle")
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def quantity_of(name: str) -> Quantity:
 
 KERNEL_CHANGES = Schema(
     "kernel_changes",
-    "The kernels of two recordings, matched; one row for each GPU, path and pair, the largest difference first. "
-    "Figures are per step, without warm-up, or of the whole captures where one recording has no steps.",
+    "The kernels of two recordings, matched; one row for each GPU, path and pair, largest difference first. Figures "
+    "are per step, without warm-up, or for the whole captures if one recording has no steps.",
     (
         GPU,
         Text(
@@ -96,8 +96,9 @@ KERNEL_CHANGES = Schema(
         ),
         Text(
             "status",
-            "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "
-            "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may hold them.",
+            "same: name and launch geometry agree; renamed: matched by position or by name, but with another name or "
+            "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may contain the "
+            "kernel.",
         ),
         Text("base_name", "The kernel's name in the baseline; empty for new ones."),
         Text("new_name", "Its name in the new recording; empty for removed ones."),
@@ -113,10 +114,10 @@ KERNEL_CHANGES = Schema(
         Float("new_count", "Launches in the new recording.", title="Launches, new"),
         Float("base_ns", "Sum of their durations in the baseline.", title="Time, base"),
         Float("new_ns", "Sum of their durations in the new recording.", title="Time, new"),
-        Signed("difference_ns", "Their time in the new recording, less that in the baseline.", title="Change"),
+        Signed("difference_ns", "Their time in the new recording minus that in the baseline.", title="Change"),
         Float(
             "base_tensor_active_pct",
-            "Tensor Active while they ran, from the fit; unknown for new ones.",
+            "Tensor Active while they ran in the baseline, from the fit; unknown for new ones.",
             title="Tensor Active, base",
         ),
         Float(
@@ -125,7 +126,7 @@ KERNEL_CHANGES = Schema(
             title="Tensor Active, new",
         ),
         Bool("base_tensor_kernel", "Whether the baseline's kernel is a tensor kernel, see *kernels*; no for new ones."),
-        Bool("new_tensor_kernel", "Whether the new recording's kernel is one; no for removed ones."),
+        Bool("new_tensor_kernel", "Whether the new recording's kernel is a tensor kernel; no for removed ones."),
         Text(
             "base_precision",
             "Precision of the inputs, from the name; empty if the name does not say.",
@@ -140,33 +141,33 @@ KERNEL_CHANGES = Schema(
 WATERFALL = Schema(
     "waterfall",
     "What a change consists of, for each GPU: first the total, then its parts. The parts' changes add up to the "
-    "total's; for time_ns, base and new add up too.",
+    "total change; for time_ns, base and new add up, too.",
     (
         GPU,
         Text(
             "quantity",
-            "time_ns: the mean step time. Each nanosecond of it is in one part: kernels first (of several at once the "
-            "one that started first), then NCCL's, then copies; what lies outside of the steps' GPU windows is between "
-            "steps. tensor_active_pct: the mean Tensor Active over the GPU windows.",
+            "time_ns: the mean step time. Each nanosecond of it is in exactly one part: kernels take precedence (if "
+            "several run at once, the one that started first), then NCCL, then copies; time outside the steps' GPU "
+            "windows is between steps. tensor_active_pct: the mean Tensor Active over the GPU windows.",
         ),
         Text(
             "part",
-            "total; of time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole "
+            "total; for time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole "
             "CUDA graphs (those graphs, and on the other side kernels without a counterpart), communication, copies "
-            "and memsets, idle, between steps; of Tensor Active: idle (how much of the window is under kernels), mix "
-            "(which kernels have that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
+            "and memsets, idle, between steps; for Tensor Active: idle (how much of the window has no kernels), mix "
+            "(which kernels run in the rest), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
-        Text("base_class", "Class in the baseline of replaced and removed kernels; otherwise empty."),
-        Text("new_class", "Class in the new recording of replaced and new kernels; otherwise empty."),
+        Text("base_class", "Class of replaced and removed kernels in the baseline; otherwise empty."),
+        Text("new_class", "Class of replaced and new kernels in the new recording; otherwise empty."),
         Float("base", "The part in the baseline; unknown for the parts of Tensor Active."),
         Float("new", "The part in the new recording, likewise."),
-        Signed("change", "What the part adds to the total's change."),
+        Signed("change", "What the part contributes to the total change."),
     ),
 )
 
 OF_MEDIANS = (
     Float("base", "The baseline's value."),
-    Float("base_low", "Lower end of its interval; unknown for fewer than 5 instances and no repeats."),
+    Float("base_low", "Lower end of its interval; unknown with fewer than 5 instances and no repeats."),
     Float("base_high", "Its upper end."),
     Float("new", "The other side's value."),
     Float("new_low", "Lower end of its interval, likewise."),
@@ -179,40 +180,40 @@ OF_MEDIANS = (
     Float("ratio_high", "Its upper end; unknown where the baseline may be 0.", limits=UNBOUNDED),
     Float(
         "p_value",
-        "How often two runs of one program would differ this much. With repeats, from Welch's t-test on the "
-        "recordings' medians; otherwise from a test with the assumed deviation of runs or, where that is below 0.05 "
-        "and this is larger, from the Mann-Whitney test on the instances.",
+        "Probability that two runs of the same program differ this much. With repeats, it comes from Welch's t-test "
+        "on the recordings' medians; otherwise from a test with the assumed run-to-run variation or, if that gives "
+        "less than 0.05 and a Mann-Whitney test on the instances gives more, from the latter.",
     ),
     Text(
         "verdict",
-        "higher or lower than the baseline; ~ for inconclusive: p is 0.05 or more, and the interval includes no "
-        "change; = where all instances of both sides have the same value; empty where it cannot be judged.",
+        'higher or lower than the baseline; ~ if inconclusive (p is 0.05 or more, and the interval includes "no '
+        'change"); = if all instances of both sides have the same value; empty if it cannot be judged.',
     ),
     Float(
         "needed_count",
-        "Instances per side (with repeats, recordings per side) that would show such a difference in 80 % of cases; "
-        "unknown where more would not help, or where a difference is shown.",
+        "Instances per side (with repeats, recordings per side) needed to detect such a difference in 80 % of cases; "
+        "unknown if more would not help, or if the difference is already significant.",
     ),
     Float(
         "survives_spread_pct",
-        "Where a difference is shown and the variation of runs is assumed: the largest standard deviation of runs "
-        "at which it would still be shown; otherwise unknown.",
+        "If the difference is significant and the run-to-run variation is assumed: the largest standard deviation "
+        "between runs at which it would still be significant; otherwise unknown.",
     ),
-    Float("assumed_spread_pct", "The assumed standard deviation of runs; unknown where it is measured."),
+    Float("assumed_spread_pct", "The assumed standard deviation between runs; unknown if it is measured."),
 )
 
 COMPARISON = Schema(
     "comparison",
-    "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are "
-    "medians over instances without warm-up; for several recordings, the median of their medians. Intervals are 95 "
-    "% intervals, over instances and runs. Everything is given for medians and for means: work that only some steps "
-    "do moves only the mean. [statistics.md](statistics.md) explains the methods and how they were validated.",
+    "One row for each GPU, path and quantity of two sides with one or more recordings each. Values are medians over "
+    "instances without warm-up; for several recordings, the median of their medians. Intervals are 95 % intervals, "
+    "over instances and runs. Everything is given for medians and for means: work that only a few steps do affects "
+    "only the mean. [statistics.md](statistics.md) explains the methods and how they were validated.",
     (
         GPU,
         Text("domain", "NVTX domain; empty for the default one."),
         Text("path", "The path, with the new side's names; empty for the whole capture."),
         Int("depth", "1 for an outermost range, 0 for the whole capture."),
-        Text("quantity", "What is compared, with its unit at the end. idle_ns is gpu_window_ns less busy_ns."),
+        Text("quantity", "What is compared, with its unit at the end. idle_ns is gpu_window_ns minus busy_ns."),
         *OF_MEDIANS,
         *(
             Column(
@@ -225,17 +226,19 @@ COMPARISON = Schema(
         ),
         Text(
             "not_judged",
-            "Why there is neither an interval nor a verdict; empty where there is, or where a side is unknown.",
+            "Why interval and verdict are missing; empty if they are given, or if a side's value is unknown.",
         ),
         Bool(
             "base_lower_bound",
-            "Whether the baseline's value is a lower bound: samples were lost, or FLOP of some kernels, or their "
-            "use of Tensor Cores, is unknown.",
+            "Whether the baseline's value is a lower bound, because samples were lost, or because the FLOP or the "
+            "Tensor Core use of some kernels is unknown.",
         ),
         Bool("new_lower_bound", "The same for the other side."),
-        Float("base_instance_count", "Compared instances of the baseline; unknown where it has no such path."),
-        Float("new_instance_count", "Compared instances of the other side; unknown likewise."),
-        Int("base_recording_count", "Recordings of the baseline that have the path."),
-        Int("new_recording_count", "Recordings of the other side that have it."),
+        Float(
+            "base_instance_count", "Number of baseline instances compared; unknown if the baseline has no such path."
+        ),
+        Float("new_instance_count", "Number of instances of the other side compared; unknown likewise."),
+        Int("base_recording_count", "Number of baseline recordings that have the path."),
+        Int("new_recording_count", "Number of recordings of the other side that have the path."),
     ),
 )

@@ -7,9 +7,10 @@ HISTORY_RUNS = Schema(
     "The runs of a store, ordered by commit time, else by recording time, else by when they were added. "
     "A text is empty where unknown; times are ISO 8601 in UTC.",
     (
-        Int("run_id", "Number of the run, which is never reused.", title="Run"),
+        Int("run_id", "Number of the run; numbers are never reused.", title="Run"),
         Text(
-            "content", "Identity that a recording shares with its copies and its saved analysis, and with nothing else."
+            "content",
+            "Identifier that a recording shares with its copies and its saved analysis, and with nothing else.",
         ),
         Text("ordered_utc", "The time by which runs are ordered.", title="When"),
         Text("added_utc", "When the run was added.", title="Added"),
@@ -21,11 +22,11 @@ HISTORY_RUNS = Schema(
         Text("program", "Name of the script or module."),
         Text("gpu_name", "The GPUs' model.", title="GPU"),
         Int("gpu_count", "GPUs with work.", title="GPUs"),
-        Float("power_limit_w", "The GPUs' power limit as given, in watts.", unit="W"),
+        Float("power_limit_w", "The GPUs' power limit as given by the user, in watts.", unit="W"),
         Text("config", "The given configuration, as comma-separated KEY=VALUE."),
         Text("rank", "The rank that was recorded, and the number of ranks."),
         Text("driver_version", "NVIDIA driver.", title="Driver"),
-        Text("cuda_version", "Newest CUDA that the driver supports.", title="CUDA"),
+        Text("cuda_version", "Newest CUDA version that the driver supports.", title="CUDA"),
         Text("torch_version", "Version of torch.", title="torch"),
         Text("tcprof_version", "Version of tcprof used.", title="tcprof"),
         Float("clock_hz", "Median SM clock of the samples.", title="SM clock"),
@@ -43,16 +44,16 @@ SERIES = Schema(
         Text("metric", "The figure's name in its frame."),
         Text(
             "scope",
-            "What it measures: step, one role of steps; range, all its instances; module; or capture, where there are "
-            "no steps.",
+            "What it covers: step (the steps of one role), range (all its instances), module, or capture (if there "
+            "are no steps).",
         ),
-        Text("subject", "Name of the kind, path of the range or module; empty for a capture."),
+        Text("subject", "Name of the role, or path of the range or module; empty for a capture."),
         Int("gpu", "The GPU, counted from 0 among those with work."),
         Text("unit", "Unit of its values: ns, pct or tflops."),
         Text(
             "fingerprint",
-            "The facts that split series, as JSON: GPU model and number, power limit, program, configuration and rank. "
-            "Driver, torch and clock do not.",
+            "The properties that separate series, as JSON: GPU model and count, power limit, program, configuration "
+            "and rank. Driver, torch and clock do not separate series.",
         ),
     ),
     key=("series_id",),
@@ -74,6 +75,6 @@ POINTS = Schema(
 
 ACCEPTED = Schema(
     "accepted",
-    "Changes that were acknowledged: from these commits on the level is the baseline.",
+    "Accepted changes: from each of these commits on, the new level is the baseline.",
     (Text("commit", "The commit."), Text("why", "Why it was accepted."), Text("added_utc", "When it was accepted.")),
 )

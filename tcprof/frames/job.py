@@ -6,48 +6,48 @@ from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Sign
 from tcprof.frames.steps import MEAN_POWER
 
 RANK = Int("rank", "Number of the rank in the job.")
-_STEP = Int("step", "Number of the step, from 0, the same on all ranks; without warm-up.")
-_SPLIT = "Where several run at once, kernels take precedence over communication, and communication over copies."
+_STEP = Int("step", "Number of the step, from 0, without warm-up; the same on all ranks.")
+_SPLIT = "If several run at once, kernels take precedence over communication, and communication over copies."
 _PARTS = (
-    Float("compute_ns", f"A kernel other than NCCL's ran. {_SPLIT}", title="Compute"),
-    Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="Exposed NCCL"),
-    Float("copy_ns", "Only copies and memsets.", title="Copies"),
-    Float("idle_ns", "Nothing ran on the GPU, within the step's GPU window.", title="GPU idle"),
+    Float("compute_ns", f"Time in which a kernel other than NCCL's ran. {_SPLIT}", title="Compute"),
+    Float("communication_ns", "Time in which only NCCL kernels ran, or NCCL kernels and copies.", title="Exposed NCCL"),
+    Float("copy_ns", "Time in which only copies and memsets ran.", title="Copies"),
+    Float("idle_ns", "Time within the step's GPU window in which nothing ran on the GPU.", title="GPU idle"),
     Float(
         "between_ns",
-        "Nothing ran on the GPU, between the last activity of the step and the next step.",
+        "Time between the step's last activity and the next step in which nothing ran on the GPU.",
         title="Between",
     ),
 )
 _WAIT = (
-    "Exposed communication spent waiting for slower ranks: how much longer its collectives took than on the rank "
-    "that was last to start them, at most communication_ns. Unknown where they match no other rank's."
+    "Exposed communication time spent waiting for slower ranks: how much longer its collectives took than on the "
+    "rank that started them last, at most communication_ns. Unknown if they match no other rank's collectives."
 )
 
 _INPUT = Float(
     "input_ns",
-    "Of idle_ns and between_ns, the time in which the program waited for its next batch, in a range called data or "
+    "Part of idle_ns and between_ns in which the program waited for its next batch, in a range called data or "
     "dataloader.",
     title="Input",
 )
 
 _UNTRACED = Float(
     "untraced_ns",
-    "Of idle_ns and between_ns, the time in which samples show the GPU busy: with another program, or with work that "
-    "was not traced. Unknown without samples.",
+    "Part of idle_ns and between_ns in which samples show the GPU busy: with another program, or with work that was "
+    "not traced. Unknown without samples.",
     title="Other work",
 )
 _CPU = Float(
     "cpu_ns",
-    "From the launch of the step's first activity to that of the next step's, the time in which the CPU does not wait "
-    "for the GPU; unknown where its calls were not recorded.",
+    "Time between the launches of the step's and the next step's first activities, minus the time in which the CPU "
+    "waits for the GPU; unknown if CUDA calls were not recorded.",
     title="CPU",
 )
 
 _STAGE = Float(
     "stage",
     "Pipeline stage: the rank's position in the smallest of its process groups named pp, pipe or pipeline; unknown "
-    "where the program's groups are not recorded, or none has such a name.",
+    "if the program's groups were not recorded, or none has such a name.",
     title="Stage",
 )
 _MFU = Float("mfu_pct", f"{MFU_MEANING} step time. {NO_PEAK}", title="MFU")
@@ -60,7 +60,7 @@ RANK_STEPS = Schema(
         RANK,
         _STEP,
         IntTime("start_ns", "Start of its first activity on the GPU, on the clock of the rank's recording."),
-        Float("step_time_ns", "From that to the start of the next step's first activity.", title="Step time"),
+        Float("step_time_ns", "Time from that to the start of the next step's first activity.", title="Step time"),
         *_PARTS,
         _INPUT,
         _UNTRACED,
@@ -69,12 +69,12 @@ RANK_STEPS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "held_ns",
-            "Upper bound on how much collectives slowed its kernels by holding SMs while they waited: the waiting "
-            "that is not exposed, times their sm_pct, or all of it where that is unknown. Part of own_ns.",
+            "Upper bound on how much waiting collectives slowed its kernels by occupying SMs: the waiting time that "
+            "is not exposed, times sm_pct, or all of it if sm_pct is unknown. Part of own_ns.",
             title="Held",
         ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
-        Float("tensor_flop", "FLOP of the kernels that ran, where they are known."),
+        Float("tensor_flop", "FLOP of the kernels that ran, where known."),
         Float("useful_flop", "Useful FLOP of the kernels that ran, as in *ranges*.", title="Useful FLOP"),
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
@@ -84,7 +84,7 @@ RANK_STEPS = Schema(
 
 COLLECTIVES = Schema(
     "collectives",
-    "The first collectives of each rank's steps: NCCL's kernels, other than those that send from one rank to another.",
+    "The first collectives of each rank's steps: NCCL kernels, except those that send from one rank to another.",
     (
         RANK,
         _STEP,
@@ -94,7 +94,8 @@ COLLECTIVES = Schema(
         Int("duration_ns", "How long it ran."),
         Float(
             "sm_pct",
-            "Share of the GPU's SMs that its blocks hold, at one block per SM; unknown where either number is.",
+            "Share of the GPU's SMs that its blocks occupy, at one block per SM; unknown if the number of blocks or "
+            "SMs is unknown.",
         ),
     ),
     key=("rank", "step", "place"),
@@ -107,7 +108,7 @@ RANK_PARTS = Schema(
         RANK,
         Text("path", "Path of the innermost range; empty for none."),
         Text("module", "The innermost module, and its phase; empty for none."),
-        Text("time_class", "Class of the time, as the columns of *timeline* without their unit."),
+        Text("time_class", "Class of the time, named like the columns of *timeline* without their unit."),
         Text("kernel", "The kernel's name; empty for copies and idle time."),
         Float("time_ns", "Time in a mean step."),
         Float("launch_count", "Launches in a mean step."),
@@ -117,13 +118,17 @@ RANK_PARTS = Schema(
 
 RANKS = Schema(
     "ranks",
-    "The ranks of a job. Times are means over the steps that all ranks of the group have.",
+    "The ranks of a job. Times are means over the steps that all ranks of the group have in common.",
     (
         RANK,
         Text("file", "The recording, without its folder."),
         Text("host", "Alias of its host; empty where unknown."),
         Text("gpu_name", "Name of its GPU."),
-        Int("group", "Ranks of one group are of one pipeline stage and take part in the same collectives."),
+        Int(
+            "group",
+            "Group of the rank: ranks of one group belong to the same pipeline stage and take part in the same "
+            "collectives.",
+        ),
         _STAGE,
         Int("step_count", "Steps that the figures cover.", title="Steps"),
         Float("step_time_ns", "Mean step time.", title="Step time"),
@@ -135,7 +140,7 @@ RANKS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "last_pct",
-            "Share of its collectives that it started last of the ranks that take part.",
+            "Share of its collectives that it was the last rank to start.",
             title="Last to arrive",
         ),
         Float(
@@ -157,38 +162,41 @@ RANKS = Schema(
         Signed("excess_high_ns", "Upper end of that interval."),
         Signed(
             "compute_excess_ns",
-            "How much its compute exceeds the median of the others in its group, where compute stands out but "
-            "no own time does; otherwise unknown.",
+            "How much its compute time exceeds the median of the others in its group, if compute time stands out but "
+            "no rank's own time does; otherwise unknown.",
         ),
         Signed("compute_excess_low_ns", "Lower end of the 95 % interval of compute_excess_ns over the steps."),
         Signed("compute_excess_high_ns", "Upper end of that interval."),
         Bool(
             "straggler",
-            "Whether its own time stands out, by more than steps and GPUs of one kind differ; or, where none of its "
-            "group does, its compute.",
+            "Whether its own time stands out by more than steps and GPUs of one kind usually differ; if no rank of "
+            "its group stands out, whether its compute time does.",
         ),
         Float(
             "saves_ns",
-            "What a step of the job would save if this rank were as fast as the median; unknown where the interval is "
+            "What a step of the job would save if this rank were as fast as the median; unknown if the interval is "
             "too wide to say.",
             title="Saving",
         ),
         Float(
             "saves_low_ns",
-            "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded, "
-            "and waiting collectives slowed no kernel. 0 where only compute stands out.",
+            "Lower end of its 95 % interval over the steps, assuming that the other ranks' CPUs are as slow as "
+            "recorded and that waiting collectives slowed no kernel. 0 if only compute time stands out.",
         ),
         Float(
-            "saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU, and all of held_ns is saved."
+            "saves_high_ns",
+            "Upper end of that interval, assuming that the other ranks' GPUs never wait for the CPU and that all "
+            "of held_ns is saved.",
         ),
         Float(
             "saves_together_ns",
-            "The same if all ranks of its group that stand out were as fast as the median; unknown for the others.",
+            "The same if all ranks of its group that stand out were as fast as the median; unknown for ranks that do "
+            "not stand out.",
             title="Saves together",
         ),
         Float("saves_together_low_ns", "Lower end of its interval, as for saves_ns."),
         Float("saves_together_high_ns", "Upper end of that interval."),
-        Text("cause", "Why its own time is longer, or its compute; empty for ranks that do not stand out."),
+        Text("cause", "Why its own time or its compute time is longer; empty for ranks that do not stand out."),
     ),
     key=("rank",),
 )
@@ -213,8 +221,8 @@ JOB = Schema(
         ),
         Float(
             "throughput",
-            "What the job processes per second, such as samples or tokens: the number in a step, given by --per-step, "
-            "over the step time.",
+            "What the job processes per second, such as samples or tokens: the number per step, given by --per-step, "
+            "divided by the step time.",
             title="Throughput",
             unit="count",
         ),
@@ -230,7 +238,7 @@ RANK_RECORDINGS = Schema(
         Int("world_size", "How many ranks the job has; 0 if unknown."),
         Number("local_rank", "Number of the rank on its host; -1 where unknown."),
         Text("file", "The recording, without its folder."),
-        Text("content", "SHA-256 of what was read."),
+        Text("content", "SHA-256 of the file that was read."),
         Text("job", "Alias of the job; empty where unknown."),
         Text("host", "Alias of the host; empty where unknown."),
         Text("gpu_alias", "Alias of the GPU; empty where unknown."),
@@ -244,8 +252,9 @@ RANK_RECORDINGS = Schema(
 
 JOB_COMPARISON = Schema(
     "job_comparison",
-    "One row for each quantity of the steps of two jobs: the median over the steps that all ranks have, of the mean "
-    "over the ranks. Each job is one run, and how much runs differ is assumed, as for the recordings of one GPU.",
+    "One row for each quantity of the steps of two jobs: the mean over the ranks, then the median over the steps "
+    "that all ranks have in common. Each job is one run, so run-to-run variation is assumed, as for recordings of "
+    "one GPU.",
     (Text("quantity", "A column of *rank_steps*, or tensor_active_pct, a share of the step time."), *OF_MEDIANS),
     key=("quantity",),
 )

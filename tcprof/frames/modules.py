@@ -12,14 +12,14 @@ PHASE = Text(
 MODULES = Schema(
     "modules",
     "One row for each GPU, module and phase, over the kernels of the steps without warm-up (without steps, over all "
-    "kernels), and for each GPU rows without a module for all of them. A kernel of the backward pass belongs to the "
-    "module whose op of the forward pass made its autograd node, where ops were recorded. Kernels that belong to "
-    "none are in a module of their own for each phase, such as (optimizer).",
+    "kernels), and for each GPU rows without a module for all kernels. A backward kernel belongs to the module whose "
+    "forward op created its autograd node, if ops were recorded. Kernels that belong to no module are listed under a "
+    "placeholder for each phase, such as (optimizer).",
     (
         GPU,
         Number("module_id", "Number of the module, -1 for the rows of all kernels."),
-        Number("parent_id", "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."),
-        Text("module", "Path of the module, its root's class first; empty for the rows of all kernels."),
+        Number("parent_id", "Number of the module that contains it; -1 for a root, and for the rows of all kernels."),
+        Text("module", "Path of the module, beginning with its root's class; empty for the rows of all kernels."),
         Text("name", "The last part of the path."),
         Int("depth", "1 for a root, 0 for the rows of all kernels."),
         PHASE,
@@ -30,7 +30,8 @@ MODULES = Schema(
         Float("share_pct", "Its share of the time of all kernels.", title="Share of the time"),
         Float(
             "tensor_kernel_share_pct",
-            "Share of its kernel time in tensor kernels, see *kernels*; unknown where whole graphs ran.",
+            "Share of its kernel time in tensor kernels, see *kernels*; unknown if CUDA graphs were recorded as a "
+            "whole.",
             title="Tensor kernel share",
             missing=UNRESOLVED_SHARE.name,
         ),
@@ -42,22 +43,23 @@ MODULES = Schema(
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", missing=UNCOVERED.name),
         Float(
             "useful_flop",
-            "FLOP that its ops require, given their operand sizes, as torch.utils.flop_counter counts them: of "
-            "matrix multiplications, convolutions, and attention without its mask; none in the phase recompute. "
-            "Unknown where sizes were not recorded, or where over 1 % of the tensor kernels' time is in ops whose "
-            "sizes do not determine them.",
+            "FLOP that its ops require, given their operand sizes, counted as in torch.utils.flop_counter: matrix "
+            "multiplications, convolutions, and attention as if it had no mask; none in the phase recompute. Unknown "
+            "if sizes were not recorded, or if over 1 % of the tensor kernels' time is in ops whose sizes do not "
+            "determine the FLOP.",
             title="Useful FLOP",
         ),
         Float(
             "useful_pct",
-            "Useful FLOP of the ops that ran tensor kernels, as a share of the FLOP that these executed (tensor_flop).",
+            "Useful FLOP of the ops that ran tensor kernels, as a share of the FLOP that these kernels executed "
+            "(tensor_flop).",
             title="Useful",
             limits=UNBOUNDED,
         ),
         Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
         Float(
             "tensor_tflops",
-            "tensor_flop over its kernel time, in TFLOP/s.",
+            "tensor_flop divided by its kernel time, in TFLOP/s.",
             title="Tensor FLOP/s",
             missing=UNCOVERED.name,
         ),
@@ -77,7 +79,8 @@ MODULES = Schema(
         ),
         Float(
             "lost_ns",
-            "Its kernel time, less what its FLOP would take at that peak; unknown where these are lower bounds.",
+            "Its kernel time minus the time that its FLOP would take at that peak; unknown if the FLOP are a lower "
+            "bound.",
             title="Time above ideal",
         ),
     ),
@@ -85,7 +88,7 @@ MODULES = Schema(
 )
 MODULE_TREE = Schema(
     "module_tree",
-    "The modules of a recording; each is followed by those in it, in the order of their first calls.",
+    "The modules of a recording; each is followed by its submodules, in the order of their first calls.",
     tuple(MODULES[name] for name in ("module", "name", "depth", "parent_id")),
 )
 FOLDED_MODULES = Schema(
@@ -99,44 +102,45 @@ FOLDED_MODULES = Schema(
     ),
 )
 
-_SIDES = {"base": "the baseline", "new": "the other side"}
+_SIDES = {"base": "In the baseline", "new": "In the new side"}
 _OF_SIDES = (
-    ("alike_count", "How many modules it stands for, of", "Modules", "count"),
-    ("ns", "Kernel time per step of", "Time", "ns"),
-    ("low_ns", "Lower end of its 95 % interval, of", "Time, low", "ns"),
-    ("high_ns", "Upper end of that, of", "Time, high", "ns"),
-    ("tensor_active_pct", "Tensor Active while its kernels ran, of", "Tensor Active", "pct"),
-    ("tensor_active_low_pct", "Lower end of its 95 % interval, of", "Low", "pct"),
-    ("tensor_active_high_pct", "Upper end of that, of", "High", "pct"),
+    ("alike_count", "how many modules the row stands for", "Modules", "count"),
+    ("ns", "kernel time per step", "Time", "ns"),
+    ("low_ns", "lower end of its 95 % interval", "Time, low", "ns"),
+    ("high_ns", "upper end of that interval", "Time, high", "ns"),
+    ("tensor_active_pct", "Tensor Active while its kernels ran", "Tensor Active", "pct"),
+    ("tensor_active_low_pct", "lower end of its 95 % interval", "Low", "pct"),
+    ("tensor_active_high_pct", "upper end of that interval", "High", "pct"),
 )
 MODULE_CHANGES = Schema(
     "module_changes",
-    "Modules of two sides, matched by path, per step without warm-up; empty where only one of them has steps. "
-    "Values are means over the steps; for several recordings, the median of their means; intervals are as in "
-    "*comparison*, for Tensor Active with the fit's. Numbers in paths are \\*: a row covers all layers of a "
-    "list.",
+    "Modules of two sides, matched by path, per step without warm-up; no rows if only one side has steps. Values are "
+    "means over the steps; for several recordings, the median of their means. Intervals are as in *comparison*; "
+    "those of Tensor Active include the fit's. Numbers in paths are replaced by \\*, so that a row covers all layers "
+    "of a list.",
     (
         GPU,
         Number("module_id", "Number of the row's module, -1 for all kernels."),
-        Number("parent_id", "Number of the module that it lies in; -1 for a root and for all kernels."),
+        Number("parent_id", "Number of the module that contains it; -1 for a root and for all kernels."),
         Text("module", "Path of the module; empty for all kernels."),
         Int("depth", "1 for a root, 0 for all kernels."),
         PHASE,
         *(
-            Float(f"{side}_{name}", f"{meaning} {of}; unknown where it has no such module.", f"{title}, {side}", unit)
+            Float(f"{side}_{name}", f"{of}, {meaning}; unknown if it has no such module.", f"{title}, {side}", unit)
             for name, meaning, title, unit in _OF_SIDES
             for side, of in _SIDES.items()
         ),
-        Signed("difference_ns", "new - base; a module that a side lacks takes no time there.", title="Change"),
+        Signed("difference_ns", "new - base; a module that a side lacks counts as 0 there.", title="Change"),
         Signed("difference_low_ns", "Lower end of its 95 % interval."),
         Signed("difference_high_ns", "Its upper end."),
-        Float("ratio", "new / base; unknown where a side lacks it."),
+        Float("ratio", "new / base; unknown if a side lacks the module."),
         Float("ratio_low", "Lower end of its 95 % interval.", limits=UNBOUNDED),
         Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
-        Float("p_value", "How often two runs of one program would differ this much in time, see *comparison*."),
+        Float("p_value", "Probability that two runs of the same program differ this much in time, see *comparison*."),
         Text(
             "verdict",
-            "For its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
+            "Verdict on its time: higher, lower, ~ (inconclusive) or =, see *comparison*; empty if it cannot be "
+            "judged.",
             title="Verdict",
         ),
         Signed(
@@ -148,6 +152,6 @@ MODULE_CHANGES = Schema(
         Signed("tensor_active_difference_high_pct", "Its upper end."),
         Float("tensor_active_p_value", "The same as p_value, for Tensor Active."),
         Text("tensor_active_verdict", "The same as verdict, for Tensor Active."),
-        Text("not_judged", "Why there is neither an interval of its time nor a verdict; empty where there is."),
+        Text("not_judged", "Why interval and verdict of its time are missing; empty if they are given."),
     ),
 )

@@ -2,7 +2,7 @@
 
 from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, IntTime, Number, Schema, Text
 
-_PARENT = "Row in *paths* of the path that it lies in; -1 for an outermost one"
+_PARENT = "Row in *paths* of its parent; -1 for an outermost path"
 PLACE = (
     Text("domain", "NVTX domain; empty for the default one."),
     Text("path", "The path; empty for the whole capture."),
@@ -12,11 +12,11 @@ PLACE = (
     Number("parent_id", f"{_PARENT} and for the whole capture."),
 )
 WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
-_SAMPLED = "Of the samples that were not lost: where coverage_pct is below 99, a lower bound (≥)."
+_SAMPLED = "Lost samples are missing from it: if coverage_pct is below 99, it is a lower bound (≥)."
 SUMS = (
     Float(
         "tensor_active_s",
-        f"Tensor Active integrated over the window. It adds up. {_SAMPLED}",
+        f"Tensor Active integrated over the window; values can be added up. {_SAMPLED}",
         title="Tensor-active time",
         covered="coverage_pct",
     ),
@@ -37,12 +37,13 @@ _TENSOR = (
     Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
     Float(
         "tensor_active_peak_pct",
-        "Largest sample that is at least half inside the window; unknown where none is as high as the mean.",
+        "Largest sample that is at least half inside the window; unknown if no such sample is as high as the mean.",
         title="Peak",
     ),
     Float(
         "tensor_active_p95_pct",
-        "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without one.",
+        "95th percentile of the samples, weighted by overlap with the window; at most the peak, and unknown if that "
+        "is unknown.",
         title="p95",
     ),
     *SUMS,
@@ -50,49 +51,52 @@ _TENSOR = (
 
 UNCOVERED = Float(
     "uncovered_cycles_pct",
-    "Of the cycles of kernels that are or may be tensor kernels, the share of those with unknown FLOP per cycle. Over "
-    "1 %, FLOP, FLOP/s and the share of the peak are lower bounds (≥); at 100 % they are unknown.",
+    "Share of the tensor cycles that are in kernels with unknown FLOP per cycle, among kernels that are or may be "
+    "tensor kernels. Above 1 %, FLOP, FLOP/s and the share of the peak are lower bounds (≥); at 100 % they are "
+    "unknown.",
     title="Cycles without FLOP",
 )
 UNRESOLVED_SHARE = Float(
     "unresolved_kernel_share_pct",
-    "Share of the kernel time in kernels whose names and samples do not show whether they are tensor kernels. Over "
+    "Share of the kernel time in kernels whose names and samples do not show whether they are tensor kernels. Above "
     "1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
 DRAM_BYTES = Float(
     "dram_bytes",
-    "Bytes of device memory that its kernels read and wrote, from the fit where recorded.",
+    "Bytes of device memory that its kernels read and wrote, from the fit, where recorded.",
     title="DRAM bytes",
 )
 HFU_MEANING = (
     "Hardware FLOP utilization: the time that the FLOP executed on the Tensor Cores would take at the dense peak of "
-    "each kernel's precision, at the boost clock (see peak_tflops of *kernels*), of the"
+    "each kernel's precision at the boost clock (see peak_tflops of *kernels*), as a share of the"
 )
-MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
-NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
-_NOT_HOST = "Unknown for host windows of ranges that end before the work does."
+MFU_MEANING = (
+    "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), as a share of the"
+)
+NO_PEAK = "Unknown if over 1 % of the FLOP ran in kernels whose peak is unknown."
+_NOT_HOST = "For host windows, unknown if the range ends before its GPU work does."
 _UTILIZATION = (
     Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", missing=UNCOVERED.name),
     UNCOVERED,
     Float(
         "useful_flop",
-        "FLOP that its ops require, given their operand sizes, see *modules*; unknown where these were not "
-        "recorded, or over 1 % of the tensor kernels' time is in ops whose sizes do not determine them.",
+        "FLOP that its ops require, given their operand sizes, see *modules*; unknown if sizes were not recorded, or "
+        "if over 1 % of the tensor kernels' time is in ops whose sizes do not determine the FLOP.",
         title="Useful FLOP",
     ),
     Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
     DRAM_BYTES,
 )
-KNOWN_FLOP = "where they are known"
-_CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
-COUNTED = "Instances of the path on the GPU that are not excluded, see *instances*."
+KNOWN_FLOP = "where known"
+_CAPTURE = "from the GPU's first activity to its last or, if it has none, over all its samples"
+COUNTED = "Instances of the path on the GPU, without those that are excluded, see *instances*."
 
 INSTANCES = Schema(
     "instances",
-    "Each instance of each range on each GPU that it used. An instance without GPU work is listed on the GPUs of "
-    "the range around it, of its path on that thread, of its thread, or of its process: the first of these that "
-    "used any.",
+    "One row for each instance of a range on each GPU that it used. An instance without GPU work is listed under the "
+    "GPUs that its enclosing range used; if that used none, under those of its path on that thread, of its thread, "
+    "or of its process.",
     (
         GPU,
         Int("range", "Row of the range in *nvtx_ranges*."),
@@ -100,21 +104,22 @@ INSTANCES = Schema(
         IntTime("host_start_ns", "Start of the range on the CPU."),
         IntTime("host_end_ns", "End of the range on the CPU."),
         Int("activity_count", "Activities launched in it."),
-        Int("inherited_count", "Of these, launched by another thread without its own range."),
+        Int("inherited_count", "Of these, activities launched by another thread that had no range open."),
         Int("kernel_count", "Kernels and graphs launched in it."),
         Int("kernel_ns", "Sum of these kernels' durations."),
         FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
         FloatTime("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *SUMS,
-        Float("busy_ns", "Time covered by its activities; unknown without any, or if hardly any were traced."),
+        Float("busy_ns", "Time covered by its activities; unknown if it has none, or if hardly any were traced."),
         Float(
             "tensor_kernel_ns",
-            "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
+            "Time in its tensor kernels, see *kernels*; unknown if CUDA graphs were recorded as a whole, or without "
+            "a fit.",
         ),
         Float(
             "unresolved_kernel_ns",
-            "Time of its kernels whose names and samples do not show whether they are tensor kernels; unknown "
+            "Time in its kernels whose names and samples do not show whether they are tensor kernels; unknown "
             "likewise.",
         ),
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
@@ -129,13 +134,13 @@ INSTANCES = Schema(
 
 PATHS = Schema(
     "paths",
-    "Each path: the names of a range and of the ranges that it lies in, joined by ' / '.",
+    "One row for each path: the names of a range and of its enclosing ranges, joined by ' / '.",
     (
         Text("domain", "NVTX domain; empty for the default one."),
         Text(
             "path",
-            "The names from the outermost range inwards, joined by ' / '; where that is longer than 2,000 characters, "
-            "those in the middle are replaced by their number and a checksum.",
+            "The names from the outermost range inwards, joined by ' / '; beyond 2,000 characters, the names in the "
+            "middle are replaced by their count and a checksum.",
         ),
         Text("name", "The innermost name."),
         Int("depth", "1 for an outermost range."),
@@ -151,11 +156,11 @@ RANGES = Schema(
         GPU,
         *PLACE,
         Int("instance_count", "Instances of the path on the GPU, without those in warm-up.", title="Instances"),
-        Int("slow_count", "Of these, in slow steps: no other figure of the row includes them."),
+        Int("slow_count", "Of these, instances in slow steps; no other figure in the row includes them."),
         Int("activity_count", "Activities on the GPU launched in them."),
-        Int("inherited_count", "Of these, launched by another thread without its own range."),
+        Int("inherited_count", "Of these, activities launched by another thread that had no range open."),
         Int("kernel_count", "Kernels and graphs launched in them.", title="Kernels"),
-        Int("host_ns", "Sum of the instances' durations on the CPU; of the capture, its length.", title="Host time"),
+        Int("host_ns", "Sum of the instances' durations on the CPU; for the capture, its length.", title="Host time"),
         Float(
             "gpu_window_ns",
             "Time from an instance's first activity to its last, over all instances.",
@@ -163,12 +168,12 @@ RANGES = Schema(
         ),
         Float("busy_ns", "Time covered by its activities.", title="Busy time"),
         Int("kernel_ns", "Sum of the durations of its kernels and graphs.", title="Kernel time"),
-        Float("window_ns", "Length of the windows that figures from samples cover."),
+        Float("window_ns", "Total length of the windows that figures from samples cover."),
         *_TENSOR,
         Float(
             "tensor_kernel_share_pct",
-            "Share of the kernel time in tensor kernels, see *kernels*; without samples, from kernel names. "
-            "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
+            "Share of the kernel time in tensor kernels, see *kernels*; without samples, from kernel names. Unknown "
+            "if there are no kernels, if CUDA graphs were recorded as a whole, or if the kernels were not fitted.",
             title="Tensor kernel share",
             missing=UNRESOLVED_SHARE.name,
         ),
@@ -176,8 +181,9 @@ RANGES = Schema(
         Float("fitted_active_s", "Tensor-active time of the kernels launched in them, from the fit."),
         Float(
             "fitted_cycles",
-            "Tensor cycles of the kernels launched in them, from the fit; those of kernels and modules add up to them. "
-            "The cycles in the window are of all that ran in it, and part of a sample where its border cuts one.",
+            "Tensor cycles of the kernels launched in them, from the fit; those of kernels and modules add up to "
+            "them. Cycles in the window (tensor_cycles), in contrast, include everything that ran in it; samples at "
+            "its edges count in part.",
         ),
         Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         Float(

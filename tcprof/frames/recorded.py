@@ -22,7 +22,7 @@ GPUS = Schema(
     (
         GPU,
         Text("name", "The GPU's name."),
-        Text("chip", "The chip's name, such as GH100; empty where the export has none."),
+        Text("chip", "The chip's name, such as GH100; empty if the export has none."),
         Float("sm_count", "Streaming multiprocessors."),
         Float("clock_hz", "The highest SM clock."),
         Float("memory_bytes", "Device memory."),
@@ -32,13 +32,14 @@ GPUS = Schema(
 )
 
 _DENSE = "Dense peak in {}, in 10^12 operations per second, as stated at the boost clock.{}"
-_IN_FP16 = " With FP16 accumulation, where FP32 accumulation is slower."
+_IN_FP16 = " With FP16 accumulation, on boards where FP32 accumulation is slower."
 BOARDS = Schema(
     "boards",
-    "Boards that tcprof knows, see ``tcprof chips``. A GPU has a board's figures if its whole name is one of these.",
+    "Boards that tcprof knows, see ``tcprof chips``. A GPU gets a board's figures if its full name is one of "
+    "gpu_names.",
     (
         Text("board", "Its name in tcprof."),
-        Text("gpu_names", "Its names in exports, without NVIDIA; separated by semicolons."),
+        Text("gpu_names", "Its names in exports, without the word NVIDIA; separated by semicolons."),
         Text("chips", "The chips that it may have; separated by commas."),
         Float("sm_count", "Streaming multiprocessors.", title="SMs"),
         Float("boost_clock_hz", "The SM clock at which its peaks are stated.", title="Boost"),
@@ -65,9 +66,9 @@ SAMPLES = Schema(
         END,
         Float(
             "tensor_active_pct",
-            "Cycles in which the tensor pipe was active, as a share of elapsed cycles, over all SMs. From tensor "
-            "cycles where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to "
-            "1.5.",
+            "Cycles in which the tensor pipe was active, as a share of elapsed cycles, over all SMs. Computed from "
+            "tensor cycles if they were recorded; otherwise Nsight Systems' whole percentages, in which 1 can be "
+            "anything from 0 to 1.5.",
             title="Tensor Active",
         ),
         Float("tensor_cycles", "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
@@ -75,28 +76,45 @@ SAMPLES = Schema(
             "pipe_cycles",
             "Elapsed cycles of the tensor pipes in the sample, over all SM sub-partitions, where a clock was recorded.",
         ),
-        Float("gr_active_pct", "Time in which the graphics and compute engine was active.", title="GR Active"),
-        Float("sm_active_pct", "Cycles in which an SM held at least one warp, mean over the SMs.", title="SM Active"),
-        Float("sm_issue_pct", "Cycles in which an SM issued an instruction, mean over the SMs.", title="SM Issue"),
+        Float(
+            "gr_active_pct", "Share of the time in which the graphics and compute engine was active.", title="GR Active"
+        ),
+        Float(
+            "sm_active_pct",
+            "Share of cycles in which an SM held at least one warp, averaged over the SMs.",
+            title="SM Active",
+        ),
+        Float(
+            "sm_issue_pct",
+            "Share of cycles in which an SM issued an instruction, averaged over the SMs.",
+            title="SM Issue",
+        ),
         Float(
             "dram_read_pct",
             (
-                "Memory read bandwidth, as a share of the peak; from counts where these are recorded, as are the two "
-                "columns before."
+                "Memory read bandwidth, as a share of the peak. Like sm_active_pct and sm_issue_pct, it is computed "
+                "from counts if these were recorded."
             ),
             title="DRAM read",
         ),
         Float("dram_write_pct", "Memory write bandwidth, as a share of the peak.", title="DRAM write"),
-        Float("gpc_clock_hz", "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"),
+        Float(
+            "gpc_clock_hz",
+            "Clock of the graphics processing clusters (GPCs), which is the SM clock.",
+            title="GPC clock",
+        ),
         Float("sm_active_cycles", "Cycles in which an SM held at least one warp, summed over the SMs."),
         Float("instruction_count", "Instructions that warps executed."),
-        Float("fma_instruction_count", "Instructions of the FMA pipe: float32 arithmetic, and integer multiplication."),
+        Float("fma_instruction_count", "Instructions in the FMA pipe: float32 arithmetic and integer multiplication."),
         Float("dram_read_bytes", "Bytes read from device memory."),
         Float("dram_write_bytes", "Bytes written to device memory."),
         Float("l2_bytes", "Bytes requested from the L2 cache."),
         Float("l2_request_count", "Requests to the L2 cache; each slice takes one per cycle."),
         Float("l2_cycles", "Elapsed cycles of the L2 cache, over all its slices."),
-        Float("l1_wavefront_count", "Passes through the L1 data pipes, shared memory included: one per SM per cycle."),
+        Float(
+            "l1_wavefront_count",
+            "Wavefronts through the L1 data pipes, shared memory included; an SM processes at most one per cycle.",
+        ),
     ),
     key=("gpu", "start_ns"),
 )
@@ -129,28 +147,28 @@ NVTX_RANGES = Schema(
         Owner("process", "Process that opened the range."),
         Owner("thread", "Thread that opened the range, within its process."),
         Category("domain", f"NVTX domain; empty for the default one, {OPS_DOMAIN} for those of PyTorch's emit_nvtx."),
-        Category("name", "The range's name, of an op without its numbers; (unnamed) where it has none."),
+        Category("name", "The range's name, without the numbers that ops add to it; (unnamed) if it has none."),
         START,
-        IntTime("end_ns", "End on the recording's clock; of a range that never closed, the end of the recording."),
-        Bool("start_end", "Whether it is a start/end range: unlike push/pop ranges, these may cross others."),
-        Float("sequence", "Number of the autograd node that an op made or ran; unknown where it has none."),
+        IntTime("end_ns", "End on the recording's clock; for a range that was never closed, the end of the recording."),
+        Bool("start_end", "Whether it is a start/end range: unlike push/pop ranges, these may partly overlap others."),
+        Float("sequence", "Number of the autograd node that an op created or ran; unknown if there is none."),
         Category(
-            "sizes", "Sizes of each argument of an op, as [[512, 4096], [4096, 4096], []]; empty where not recorded."
+            "sizes", "Sizes of each argument of an op, such as [[512, 4096], [4096, 4096], []]; empty if not recorded."
         ),
         Category(
             "output_sizes",
-            "Sizes of a convolution's output, likewise, as the op that read it has them; [] if no op read it.",
+            "Sizes of a convolution's output, in the same form, taken from the op that read it; [] if no op read it.",
         ),
     ),
 )
 
 MARKS = Schema(
     "marks",
-    "NVTX marks of the annotation: the module whose backward pass the thread begins.",
+    "NVTX marks that --annotate adds: the module whose backward pass begins on the thread.",
     (
         Int("process", "Process that made the mark."),
         Int("thread", "Thread that made the mark, within its process."),
-        Category("name", "The module's path; backward for none."),
+        Category("name", "The module's path; backward if there is none."),
         START,
     ),
 )
@@ -163,14 +181,14 @@ API_CALLS = Schema(
         Owner("thread", "Thread that made the call, within its process."),
         Int("correlation", "Number that ties the call to its activities, unique within the process."),
         START,
-        FloatTime("returned_ns", "When the call returned, on the same clock; unknown where that was not recorded."),
+        FloatTime("returned_ns", "When the call returned, on the same clock; unknown if that was not recorded."),
     ),
     key=("process", "correlation"),
 )
 
 WAITS = Schema(
     "waits",
-    "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize, or that allocate and free its "
+    "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize, or that allocate or free its "
     "memory.",
     (
         Owner("process", "Process that made the call."),
@@ -187,28 +205,29 @@ ACTIVITIES = Schema(
     (
         GPU,
         Category("kind", "kernel, memcpy, memset or graph."),
-        Category("name", "The kernel's demangled name; of a copy its direction; else the kind."),
-        Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty for anything else."),
+        Category("name", "The kernel's demangled name; for a copy, its direction; otherwise the kind."),
+        Category("launch_geometry", "A kernel's grid and block, such as 8x64x1 384x1x1; empty for anything else."),
         Number("stream", "CUDA stream within the process's context."),
-        Owner("process", "Process that started it; -1 where the export does not say."),
-        Number("correlation", "Number of the launch within the process; -1 where there is none."),
+        Owner("process", "Process that started it; -1 if the export does not say."),
+        Number("correlation", "Number of the launch within the process; -1 if there is none."),
         START,
         END,
         Float("moved_bytes", "Size of a copy or memset; unknown for others."),
         Category(
             "host_memory",
-            "A copy's memory on the host: pageable, pinned or managed; empty for others, and where not recorded.",
+            "Kind of a copy's host memory: pageable, pinned or managed; empty for other activities, and if not "
+            "recorded.",
         ),
     ),
 )
 
 UNPROFILED = Schema(
     "unprofiled",
-    "Steps of the recorded program that ran while nothing was recorded, one after the other, on a clock of their own. "
+    "Consecutive steps of the recorded program that ran without profiling; their clock is not that of the recording. "
     "``tcprof profile`` times them in the same processes, before the steps that it records.",
     (
         Number("process", "Process that ran the step."),
-        Bool("training", "Whether it trains; otherwise it is a model call."),
+        Bool("training", "Whether it is a training step; otherwise it is a model call."),
         START,
         END,
     ),

@@ -19,27 +19,31 @@ KERNEL_INSTANCES = Schema(
         Number("step", "Row in *steps* of the step that it belongs to; -1 for none."),
         Number(
             "module",
-            "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "
-            "module or a phase, and for what only warm-up launched.",
+            "Row in *modules* of the innermost module that it belongs to, in its phase; -1 if no range names a "
+            "module or a phase, and for kernels launched only in warm-up.",
         ),
         Int("kernel_class", "Class of launches that do the same work, numbered per GPU."),
         Bool("pooled", "Whether that class is a pool of several rare kernels."),
         Int("duration_ns", "Its duration."),
-        Float("tensor_active_ns", "Its tensor-active time: Tensor Active, as a share, times its duration."),
+        Float("tensor_active_ns", "Its tensor-active time: its duration times Tensor Active."),
         Float("tensor_cycles", "Its tensor cycles over all SM sub-partitions, where recorded."),
         Float("sm_cycles", "Elapsed cycles while it ran, summed over the SMs, where a clock was recorded."),
-        Float("sm_active_cycles", "Those in which an SM held at least one warp, from the fit where recorded."),
+        Float(
+            "sm_active_cycles",
+            "Of these, cycles in which an SM held at least one of its warps; from the fit, where recorded.",
+        ),
         Float("instruction_count", "Instructions that its warps executed, likewise."),
-        Float("fma_instruction_count", "Those of the FMA pipe, likewise."),
+        Float("fma_instruction_count", "Instructions of its warps in the FMA pipe, likewise."),
         Float("dram_read_bytes", "Bytes read from device memory while it ran, likewise."),
         Float(
             "dram_write_bytes",
-            "Bytes written to device memory while it ran, likewise; what it leaves in the L2 cache is written later.",
+            "Bytes written to device memory while it ran, likewise; data that it leaves in the L2 cache is written "
+            "later.",
         ),
         Float("l2_bytes", "Bytes requested from the L2 cache, likewise."),
         Float("l2_request_count", "Requests to the L2 cache, likewise."),
-        Float("l1_wavefront_count", "Passes through the L1 data pipes, likewise."),
-        Float("dram_ideal_ns", "The time that its bytes of device memory would take at the memory's bandwidth."),
+        Float("l1_wavefront_count", "Wavefronts through the L1 data pipes, likewise."),
+        Float("dram_ideal_ns", "The time that its device memory traffic would take at the memory's peak bandwidth."),
         Float("tensor_flop", "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Float(
             "tensor_ideal_ns",
@@ -47,9 +51,9 @@ KERNEL_INSTANCES = Schema(
         ),
         Float(
             "useful_flop",
-            "FLOP that the op requires, given its operand sizes, with the op's first tensor kernel; 0 with its "
-            "other kernels, and in the phase recompute of *modules*; unknown for a tensor kernel of an op without a "
-            "formula, or without sizes.",
+            "FLOP that the op requires, given its operand sizes, counted at the op's first tensor kernel; 0 for its "
+            "other kernels, and in the phase recompute of *modules*; unknown for a tensor kernel of an op whose "
+            "formula or sizes are unknown.",
         ),
     ),
     key=("activity",),
@@ -58,12 +62,12 @@ KERNEL_INSTANCES = Schema(
 _WORK = {
     "sm_active_cycles": "Cycles in which an SM held at least one of its warps",
     "instruction_count": "Instructions that its warps executed",
-    "fma_instruction_count": "Those of the FMA pipe",
+    "fma_instruction_count": "Instructions of its warps in the FMA pipe",
     "dram_read_bytes": "Bytes read from device memory while it ran",
     "dram_write_bytes": "Bytes written to device memory while it ran",
     "l2_bytes": "Bytes requested from the L2 cache while it ran",
     "l2_request_count": "Requests to the L2 cache while it ran",
-    "l1_wavefront_count": "Passes through the L1 data pipes, shared memory included",
+    "l1_wavefront_count": "Wavefronts through the L1 data pipes, shared memory included",
 }
 
 
@@ -71,7 +75,7 @@ def _work_of_kernels() -> Iterator[Column]:
     """List the counts of a kernel, each with half its interval."""
     for name, meaning in _WORK.items():
         unit = name.rpartition("_")[2]
-        yield Float(name, f"{meaning}, over all launches, from the fit where recorded.")
+        yield Float(name, f"{meaning}, over all launches; from the fit, where recorded.")
         yield Float(f"{name}_error", f"Half the 95 % interval of {name}.", unit=unit)
 
 
@@ -85,15 +89,15 @@ KERNELS = Schema(
         Int("launch_count", "How often it was launched.", title="Launches"),
         Text(
             "path",
-            "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
-            f"launches in warm-up have one of their own, {WARM_UP_PATH}, and so have those in {SLOW_PATH[1:-1]}: "
+            "The path in which it spent most of its time; empty outside all ranges. In tables with one row per path, "
+            f"launches in warm-up have a separate row, {WARM_UP_PATH}, and so have those in {SLOW_PATH[1:-1]}: "
             f"{SLOW_PATH}.",
             title="Mostly in",
         ),
         Int("total_ns", "Sum of its durations.", title="Kernel time"),
         Float("median_ns", "Median duration.", title="Median"),
         Float("share_pct", "Its share of the GPU's kernel time.", title="Share of the time"),
-        Float("tensor_active_pct", "Tensor Active of its own cycles, from the fit.", title="Tensor Active"),
+        Float("tensor_active_pct", "Tensor Active over its own cycles, from the fit.", title="Tensor Active"),
         Float("tensor_active_low_pct", "Lower end of the 95 % interval."),
         Float("tensor_active_high_pct", "Upper end of the 95 % interval."),
         Float("tensor_cycles", "Tensor cycles of all its launches, where recorded."),
@@ -112,8 +116,8 @@ KERNELS = Schema(
         ),
         Float(
             "lost_ns",
-            "Its time, less what its FLOP on the Tensor Cores would take at the chip's peak for the precision; "
-            "unknown where these FLOP are.",
+            "Its time minus the time that its FLOP on the Tensor Cores would take at the chip's peak for the "
+            "precision; unknown if these FLOP are unknown.",
             title="Time above ideal",
         ),
         Float(
@@ -124,12 +128,12 @@ KERNELS = Schema(
         ),
         Float(
             "peak_tflops",
-            "Dense peak of its precision at the boost clock, in TFLOP/s, for tensor kernels; or what --peak-tflops "
-            "gives.",
+            "For tensor kernels, the dense peak of their precision at the boost clock, in TFLOP/s; or the value of "
+            "--peak-tflops.",
             title="Dense peak",
         ),
-        Text("peak_source", "Source of that peak; empty where unknown."),
-        Float("sm_active_pct", "SM Active while it ran, from the fit; unknown if uncertain (± 20 points)."),
+        Text("peak_source", "Source of that peak; empty if unknown."),
+        Float("sm_active_pct", "SM Active while it ran, from the fit; unknown if uncertain by more than ± 20 points."),
         Float(
             "sm_issue_pct",
             "Share of the issue slots that instructions took while it ran, from the fit; unknown if uncertain.",
@@ -143,82 +147,84 @@ KERNELS = Schema(
         ),
         Float(
             "fma_pct",
-            "Instructions of the FMA pipe while it ran, as a share of the CUDA cores' maximum; unknown if uncertain.",
+            "Instructions in the FMA pipe while it ran, as a share of the CUDA cores' maximum; unknown if uncertain.",
             title="FMA pipe",
         ),
         Float(
             "l1_pct",
-            "Passes through the L1 data pipes, shared memory included, while it ran, as a share of one per "
-            "cycle; unknown if uncertain.",
+            "Wavefronts through the L1 data pipes, shared memory included, while it ran, as a share of the maximum, "
+            "one per cycle; unknown if uncertain.",
             title="L1",
         ),
         Float(
             "l2_pct",
-            "Requests to the L2 cache while it ran, as a share of one per cycle per slice; unknown if uncertain.",
+            "Requests to the L2 cache while it ran, as a share of the maximum, one per cycle per slice; unknown if "
+            "uncertain.",
             title="L2",
         ),
         Float("sm_cycles", "Elapsed cycles while it ran, over all launches and SMs."),
         *_work_of_kernels(),
         Float(
             "dram_bandwidth",
-            "Bytes of device memory, read and written, per second of its time.",
+            "Bytes of device memory read and written per second of its time.",
             title="DRAM",
             unit="B/s",
         ),
         Float(
             "fma_tflops",
-            "TFLOP on the CUDA cores per second of its time, if all instructions of the FMA pipe multiply and "
-            "add float32: exact for multiplications of float32 matrices, an upper bound for others.",
+            "TFLOP on the CUDA cores per second of its time, with every FMA-pipe instruction counted as a float32 "
+            "multiply-add: exact for float32 matrix multiplications, an upper bound for other kernels.",
             title="CUDA core FLOP/s",
         ),
         Text(
             "bound",
             "memory, L1 cache (and shared memory), L2 cache, tensor (the tensor pipe), fp32 (float32 on the CUDA "
-            "cores) or issue (the issue slots), if that is at 60 % or more and the highest; else small grid, where 40 "
-            "% of the SMs were idle, or latency; communication between GPUs; empty where unknown.",
+            "cores) or issue (the issue slots), whichever is the most used, if that is 60 % or more; otherwise small "
+            "grid, if at least 40 % of the SMs were idle, or latency; communication for kernels that communicate "
+            "between GPUs; empty if unknown.",
             title="Bound by",
         ),
         Text(
             "fit",
-            "resolved; pooled with other rare kernels; unresolved by the samples; not sampled; or estimated "
-            "from kernel names, where the recording has no samples at all.",
+            "resolved; pooled with other rare kernels; unresolved by the samples; not sampled; or estimated from "
+            "kernel names, if the recording has no samples at all.",
             title="Fit",
         ),
         Bool("communication", "Whether it is an NCCL kernel, by name."),
         Bool(
             "tensor_kernel",
-            "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name does "
-            "not say, if the interval lies above 20 %, which index arithmetic does not reach; without samples, by "
-            "its name alone.",
+            "Whether it executes matrix instructions. Its name decides, unless the counter shows 0; if the name does "
+            "not say, it does if the interval of Tensor Active lies above 20 %, which index arithmetic does not "
+            "reach. Without samples, the name alone decides.",
         ),
         Text(
             "name_verdict",
             "Whether the counter and the name say that it uses the Tensor Cores: agrees (both do); name only; "
             "counter only (the tensor pipe is active, but no matrix instruction is known); no; or, without samples, "
-            "unknown where the name does not tell.",
+            "unknown if the name does not say.",
             title="Tensor Cores?",
         ),
         Text(
             "precision",
             "Precision of its inputs, on Tensor Cores or CUDA cores, according to its name, such as tf32, or "
-            "fp16/bf16 for either; empty where the name does not say, or where the tensor pipe rules it out.",
+            "fp16/bf16 for either; empty if the name does not say, or if the tensor pipe rules it out.",
             title="Precision",
         ),
         Text(
             "family",
-            "Tensor instructions, according to its name: wgmma, mma.sync or tcgen05; none, where the source is known "
-            "to have no matrix instruction; empty where the name does not say.",
+            "Tensor instructions, according to its name: wgmma, mma.sync or tcgen05; none if its source is known to "
+            "have no matrix instruction; empty if the name does not say.",
         ),
         Text(
             "shape",
-            "Instruction shape (rows, columns, depth), where the family has several, such as 16x8x16, "
-            "according to the kernel's name or source; empty where neither says.",
+            "Instruction shape (rows, columns, depth), such as 16x8x16, if the family has several, according to the "
+            "kernel's name or source; empty if neither says.",
         ),
         Text("tile", "Tile of the output, according to its name."),
         Text(
             "accumulator",
-            "Precision in which a Tensor Core kernel accumulates, according to its name: fp16 or fp32; empty "
-            "where it does not say. GeForce cards are twice as fast with fp16.",
+            "Precision in which a Tensor Core kernel accumulates, according to its name: fp16 or fp32; empty if the "
+            "name does not say. GeForce cards are twice as fast with fp16.",
         ),
     ),
     key=("gpu", "name", "launch_geometry", "path"),
