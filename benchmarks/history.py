@@ -22,8 +22,8 @@ from sqlalchemy import insert
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.history import database
 from tcprof.history import store as module
-from tcprof.history import tables
 from tcprof.history.run import Facts, describe_run, fingerprint_of
 from tcprof.history.store import Store, open_store
 from tcprof.history.trends import explain_step, read_trends
@@ -45,14 +45,14 @@ def fill(store: Store, run: dict[str, object]) -> None:
         kept = [{"metric": "step_ns", "scope": "step", "subject": f"part {number}", "unit": "ns", "gpu": 0,
                  "fingerprint": facts, "key": f"{number:064d}", "series_id": number + 1}
                 for number in range(FIGURES)]  # fmt: skip
-        connection.execute(insert(tables.SERIES), kept)
+        connection.execute(insert(database.SERIES), kept)
         for first in range(0, RUNS, AT_ONCE):
             numbers = range(first + 1, first + AT_ONCE + 1)
             runs = [{**run, "run_id": number, "content": f"{number:064d}"} for number in numbers]
-            connection.execute(insert(tables.RUN), runs)
+            connection.execute(insert(database.RUN), runs)
             marks = generator.integers(0, 2**62, (AT_ONCE, 16)).tolist()
             connection.execute(
-                insert(tables.MARK),
+                insert(database.MARK),
                 [
                     {"mark": mark, "run_id": number}
                     for number, some in zip(numbers, marks, strict=True)
@@ -72,7 +72,7 @@ def fill(store: Store, run: dict[str, object]) -> None:
                 for number, row in zip(numbers, values, strict=True)
                 for place, value in enumerate(row, 1)
             ]
-            connection.execute(insert(tables.POINT), points)
+            connection.execute(insert(database.POINT), points)
 
 
 def shift(analysis: Analysis, number: int) -> Analysis:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from tcprof.cli import COMMANDS, GROUPS, app
-from tcprof.cli.glossary import read_glossary
+from tcprof.cli.tools import read_glossary
 
 PAGE = Path(__file__).with_name("tcprof.1")
 

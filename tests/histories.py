@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from tcprof.history import tables
-from tcprof.history.figures import METRICS
-from tcprof.history.run import SPLITTING
+from tcprof.history import database
+from tcprof.history.run import METRICS, SPLITTING
 from tcprof.history.store import Store, open_store
 
 STEP_TIME, IDLE = ("step_ns", "step", "train"), ("gpu_idle_pct", "step", "train")
@@ -48,12 +47,12 @@ def make_store(
             | dict.fromkeys(("commit_utc", "added_utc"), f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T00:00:00Z")
             for number in range(count)
         ]
-        connection.execute(insert(tables.RUN), runs)
+        connection.execute(insert(database.RUN), runs)
         fingerprint = json.dumps({name: RUN[name] for name in SPLITTING})
         for number, ((metric, scope, subject), column) in enumerate(values.items(), 1):
             facts = {"metric": metric, "scope": scope, "subject": subject, "unit": METRICS[metric].unit, "gpu": 0}
             row = {**facts, "series_id": number, "key": str(number), "fingerprint": fingerprint}
-            connection.execute(insert(tables.SERIES), row)
+            connection.execute(insert(database.SERIES), row)
             points = [
                 {
                     "series_id": number,
@@ -65,5 +64,5 @@ def make_store(
                 }
                 for place, value in enumerate(column, 1)
             ]
-            connection.execute(insert(tables.POINT), points)
+            connection.execute(insert(database.POINT), points)
     return store

@@ -12,7 +12,7 @@ from commands import Run
 from test_redact import recording
 
 import tcprof
-from tcprof.findings.judged import describe
+from tcprof.findings.judge import describe
 from tcprof.saved import cache, contents
 from tcprof.saved.cache import Cache
 

@@ -12,7 +12,7 @@ from tcprof.comparison import Side
 from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
-from tcprof.views.comparison.quantities import list_quantities, list_range_changes
+from tcprof.views.comparison.changes import list_quantities, list_range_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

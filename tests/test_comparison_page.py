@@ -27,8 +27,7 @@ from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions
 from tcprof.render.html import page as pages
 from tcprof.views.comparison import view_comparison
-from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.comparison.quantities import list_quantities, list_range_changes
+from tcprof.views.comparison.changes import list_kernel_changes, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Chapter, Medium, Section, Summary

@@ -18,7 +18,7 @@ from stores import FACTS, record
 
 from tcprof.errors import InputError, OutputError, TcprofError
 from tcprof.frames import RANGES
-from tcprof.history import database, figures
+from tcprof.history import database, run
 from tcprof.history.store import Store, open_store
 
 TABLES = ("tcprof_run", "tcprof_mark", "tcprof_series", "tcprof_point", "tcprof_blob")
@@ -166,7 +166,7 @@ def test_a_series_that_changes_its_unit_goes_on_as_another(
 ) -> None:
     store.add([record(tmp_path)], FACTS)
     count = len(store.series())
-    monkeypatch.setitem(figures.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
+    monkeypatch.setitem(run.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
     (added,) = store.add([record(tmp_path, 1)], FACTS)
     assert len(added.notes) == 1
     assert "was in ns and is in s: a new series begins" in added.notes[0]

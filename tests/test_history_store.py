@@ -37,7 +37,7 @@ def test_a_run_is_there_with_its_series_and_points(store: Store, tmp_path: Path)
 
 def test_figures_are_those_that_the_recording_shows() -> None:
     import tcprof
-    from tcprof.history.figures import list_points
+    from tcprof.history.run import list_points
 
     report = tcprof.read(FIXTURES / "llama.sqlite")
     points = list_points(report.analysis).set_index(["scope", "subject", "metric"])

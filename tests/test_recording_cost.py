@@ -12,7 +12,7 @@ from tcprof.findings.compared.verdict import is_shown, time_row
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import LAUNCH_BOUND
 from tcprof.frames import UNPROFILED
-from tcprof.history.figures import list_points
+from tcprof.history.run import list_points
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 from tcprof.units import format_pct
 

@@ -12,7 +12,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
 from tcprof.findings.advise import advise
 from tcprof.frames import HISTORY_RUNS, SLOW_PATH
-from tcprof.history.figures import list_points
+from tcprof.history.run import list_points
 from tcprof.views.history import view_run
 
 DECODE = {"gemv": (400, 8), "attention": (100, 4), "norm": (100, 2)}  # of each kernel its time in ns and its blocks

@@ -19,7 +19,7 @@ from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.api.reading import Report
 from tcprof.findings.checks import GOOD
-from tcprof.findings.compared.sides import measure_side
+from tcprof.findings.compared.verdict import measure_side
 from tcprof.findings.finding import Severity
 from tcprof.findings.judge import say_first_line
 from tcprof.findings.pricing.multi_gpu import measure_steps

@@ -15,7 +15,7 @@ from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
 from tcprof.files import name_of, read_unchanged
 from tcprof.findings import Check, Findings, judge
-from tcprof.findings.judged import describe, restore_advice, restore_findings
+from tcprof.findings.judge import describe, restore_advice, restore_findings
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.saved import load, save
 from tcprof.saved.contents import options_of
@@ -50,7 +50,7 @@ class Report:
 
     Args:
         analysis: The figures.
-        described: The findings and the advice, where the cache has them, see ``tcprof.findings.judged.describe``.
+        described: The findings and the advice, where the cache has them, see ``tcprof.findings.judge.describe``.
     """
 
     activities = _Frame()

@@ -5,7 +5,7 @@ from typing import Any
 
 from tcprof.api.reading import Report
 from tcprof.errors import UsageError
-from tcprof.history.figures import list_points
+from tcprof.history.run import list_points
 
 _NOT_IN_NAMES = re.compile(r"[^\w./ -]")  # MLflow refuses what is not one of these
 

@@ -102,7 +102,7 @@ def _run() -> int:
     args = sys.argv[1:] or ["--help"]
     if args[0] == HELP:
         if args[1:] and args[1] not in COMMANDS and not args[1].startswith("-"):
-            from tcprof.cli.glossary import explain_term
+            from tcprof.cli.tools import explain_term
 
             echo(f"{explain_term(' '.join(args[1:]))}\n")
             return 0

@@ -151,7 +151,7 @@ def _show(file: Path, report: "Report", *, redact: bool, in_full: bool, wide: bo
 
 def _save(report: "Report", target: Path) -> list[Path]:
     """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
-    from tcprof.findings.judged import describe
+    from tcprof.findings.judge import describe
     from tcprof.saved.cache import user_cache
 
     if cache := user_cache(lambda note: print_notes((note,))):

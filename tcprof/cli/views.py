@@ -201,7 +201,7 @@ def timeline(
     report = asked.read(step=step)
     if gaps:
         from tcprof.analysis.gaps import Gaps
-        from tcprof.views.recording.gaps import view_gaps
+        from tcprof.views.recording.time import view_gaps
 
         chosen = Gaps(*(select_rows(rows, asked.gpu, asked.pattern, None) for rows in (report.gaps, report.gap_sums)))
         asked.show(view_gaps(report.analysis, report.findings, chosen, asked.most, asked.notes))

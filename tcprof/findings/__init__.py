@@ -2,8 +2,7 @@
 
 from tcprof.findings.checks import Check, count_checks, summarize_checks
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.judge import judge
-from tcprof.findings.judged import Findings, GpuFindings
+from tcprof.findings.judge import Findings, GpuFindings, judge
 from tcprof.findings.notes import (
     describe_folding,
     describe_kernel_order,

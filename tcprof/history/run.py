@@ -4,19 +4,30 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.observed import Marks
+from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, Centers, bootstrap_interval, find_medians
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.marked_steps import are_steady
+from tcprof.analysis.unprofiled import time_unprofiled_steps
 from tcprof.comparison import Side
-from tcprof.comparison.matching.sides import gpu_models
+from tcprof.comparison.matching.sides import KEYS, Renaming, gpu_models, list_path_keys
+from tcprof.comparison.modules import fold_layers, measure_modules
+from tcprof.comparison.statistics.rows import MEDIAN, UNPROFILED_TIME, measure
 from tcprof.errors import UsageError
+from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, KINDS, LARGEST_UNCOVERED_PCT, MODULES, OPS_DOMAIN, RANGES, STEPS
+from tcprof.frames.compared import UNPROFILED_STEP
 from tcprof.version import __version__
 
 # The facts of a run that split series; others are shown where a step falls together with their change.
@@ -158,3 +169,133 @@ def parse_config(pairs: list[str]) -> dict[str, str]:
             raise UsageError(f"--config {pair!r} {what}", "Write --config batch=64 --config precision=bf16.")
         config[key] = value
     return config
+
+
+MOST = 20  # ranges, and modules, of each GPU: those with most time
+STEP, RANGE, MODULE, CAPTURE = "step", "range", "module", "capture"
+# Metrics by the columns of the frames that show them.
+METRICS = {
+    column.name: column
+    for column in (
+        *(UNPROFILED_STEP, STEPS["step_ns"], HEADLINE.column, KINDS["gpu_idle_pct"], RANGES["gpu_window_ns"]),
+        *(RANGES["tensor_tflops"], RANGES["hfu_pct"], MODULES["kernel_ns"], MODULES["tensor_active_pct"]),
+    )
+}
+_COLUMNS = ["metric", "scope", "subject", "gpu", "unit", "value", "low", "high", "n"]
+_KEY = ["scope", "subject", "gpu", "metric"]
+
+
+def list_points(analysis: Analysis) -> pd.DataFrame:
+    """List the points of a recording: its series and their values, without the number of a run.
+
+    GPUs are counted among those with work: which of a machine's a program gets does not matter.
+    """
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    order = {gpu: number for number, gpu in enumerate(sorted(captures["gpu"]))}
+    parts = [*_of_kinds(analysis), *_of_ranges(analysis), *_of_modules(analysis)]
+    if not parts:
+        return pd.DataFrame(columns=_COLUMNS)
+    points = pd.concat(parts, ignore_index=True)
+    points = points[points["value"].notna() & (points["n"] > 0)].drop_duplicates(_KEY)
+    units = points["metric"].map({name: column.unit for name, column in METRICS.items()})
+    low, high = (points[name].where(points[["low", "high"]].notna().all(axis=1)) for name in ("low", "high"))
+    ends = {"low": np.fmin(low, points["value"]).where(low.notna()), "high": np.fmax(high, points["value"])}
+    ends["high"] = ends["high"].where(high.notna())
+    return points.assign(gpu=points["gpu"].map(order), unit=units, **ends)[_COLUMNS].reset_index(drop=True)
+
+
+def _rows(metric: str, scope: str, keys: pd.DataFrame, centers: Centers) -> pd.DataFrame:
+    """Make the points of one metric; ``keys`` has their subjects and GPUs."""
+    ends = {"value": centers.value, "low": centers.low, "high": centers.high, "n": centers.count}
+    return keys[["subject", "gpu"]].assign(metric=metric, scope=scope, **ends)
+
+
+def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
+    """List step time, Tensor Active and GPU idle of each kind of steps, as ``tcprof show`` has them."""
+    kinds = analysis.kinds
+    if kinds.empty:
+        return []
+    # Whether a recording has steps of other roles as well must not change what those of the first are called.
+    path = analysis.steps.groupby(["gpu", "kind"], as_index=False)["path"].first()
+    plain = kinds.merge(path)["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
+    kinds = kinds.assign(subject=kinds["name"].where(kinds["kind"] > 0, plain))
+    steps = analysis.steps
+    steps = steps[are_steady(steps) & steps["step_ns"].notna()]
+    index = pd.MultiIndex.from_frame(kinds[["gpu", "kind"]])
+    at = index.get_indexer(pd.MultiIndex.from_frame(steps[["gpu", "kind"]])).astype(np.int64)
+    length, size = steps["step_ns"].to_numpy(), len(kinds)
+    times = find_medians(at, length, size, FEWEST_STEP_TIMES)
+    parts = [
+        *_of_unprofiled(analysis, kinds),
+        _rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy())),
+    ]
+    first = analysis.step_summary.assign(kind=0).set_index(["gpu", "kind"]).reindex(index)
+    for metric, column, rounded_ends in (
+        (HEADLINE.name, "tensor_active_mean_pct", HEADLINE_INTERVAL),
+        ("gpu_idle_pct", "idle_pct", ()),
+    ):
+        share = steps[column].to_numpy()
+        low, high = bootstrap_interval(at, np.nan_to_num(share * length), np.where(np.isnan(share), 0, length), size)
+        if rounded_ends:  # which rounding widens
+            low, high = (
+                np.where(first[name].notna(), first[name], end)
+                for name, end in zip(rounded_ends, (low, high), strict=True)
+            )
+        count = kinds["step_count"].to_numpy()
+        parts.append(_rows(metric, STEP, kinds, Centers(count, kinds[metric].to_numpy(), low, high, times.constant)))
+    return parts
+
+
+def _of_unprofiled(analysis: Analysis, kinds: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """List the unprofiled step time of each GPU's first role, where it was measured."""
+    for _, first in kinds[kinds["kind"] == 0].groupby("gpu"):
+        times = time_unprofiled_steps(analysis, int(first["gpu"].iloc[0])).to_numpy()
+        yield _rows(UNPROFILED_TIME, STEP, first, find_medians(np.zeros(len(times), np.int64), times, 1))
+
+
+def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
+    """List time and Tensor Active of ranges, as ``tcprof compare`` and ``tcprof ranges`` have them.
+
+    FLOP/s are those of the steps alone, or of the captures where nothing iterates.
+    """
+    keys = list_path_keys([analysis.ranges])
+    centers = measure(analysis, keys, Renaming()).centers[MEDIAN]
+    ranges = keys.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
+        subject=lambda rows: rows["path"]
+    )
+    iterates = set(analysis.steps["path"])
+    is_shown = ~ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]) & (ranges["depth"] > 0)
+    chosen = (
+        ranges[is_shown].sort_values("gpu_window_ns", ascending=False, kind="stable").groupby("gpu").head(MOST).index
+    )
+    is_listed = np.isin(np.arange(len(ranges)), chosen)
+    is_step = ranges["path"].isin(iterates).to_numpy() & (ranges["depth"] > 0).to_numpy()
+    is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.steps["gpu"])).to_numpy()
+    value, low, high = (ranges[name].to_numpy() for name in (HEADLINE.name, *HEADLINE_INTERVAL))
+    count = (ranges["instance_count"] - ranges["slow_count"]).to_numpy()
+    active = Centers(count, value, low, high, np.zeros(len(ranges), dtype=bool))
+    parts = []
+    for scope, rows in ((RANGE, is_listed), (CAPTURE, is_capture)):
+        for metric, of_metric in (("gpu_window_ns", centers["gpu_window_ns"]), (HEADLINE.name, active)):
+            parts.append(_rows(metric, scope, ranges, of_metric)[rows])
+        for metric in ("tensor_tflops", "hfu_pct"):
+            whole = (RANGES[metric].missing_pct(ranges) <= LARGEST_UNCOVERED_PCT).to_numpy()
+            parts.append(_rows(metric, scope, ranges, centers[metric])[rows & whole & (is_step | is_capture)])
+    return parts
+
+
+def _of_modules(analysis: Analysis) -> list[pd.DataFrame]:
+    """List kernel time per step and Tensor Active of modules, layers of a list together."""
+    if analysis.modules.empty:
+        return []
+    modules = fold_layers(analysis.modules)
+    keys = modules[["gpu", "module", "phase"]].drop_duplicates(ignore_index=True)
+    measured = measure_modules(analysis, modules, pd.MultiIndex.from_frame(keys))
+    named = (keys["phase"] == ALL) & (keys["module"] != "")
+    time = pd.Series(measured.time.centers.value)[named].sort_values(ascending=False, kind="stable")
+    chosen = keys.loc[time.index].groupby("gpu").head(MOST).index
+    rows = keys.assign(subject=keys["module"])
+    return [
+        _rows(metric, MODULE, rows, figures.centers).loc[chosen]
+        for metric, figures in (("kernel_ns", measured.time), ("tensor_active_pct", measured.active))
+    ]

@@ -16,10 +16,9 @@ from tcprof.analysis.observed import Marks, is_same_recording
 from tcprof.errors import UsageError
 from tcprof.files import temporary_folder
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES, Schema
-from tcprof.history import tables
+from tcprof.history import database
 from tcprof.history.database import StoreDatabase, find_url
-from tcprof.history.figures import METRICS, list_points
-from tcprof.history.run import NO_FACTS, Facts, clean, describe_run, fingerprint_of, now, signed
+from tcprof.history.run import METRICS, NO_FACTS, Facts, clean, describe_run, fingerprint_of, list_points, now, signed
 from tcprof.saved import save
 
 _FIRST_MARKS = 16  # of each run: of copies, which share most marks, at least one is among both's
@@ -39,9 +38,9 @@ class Added:
 class Store:
     """Runs, their series and points; see ``open_store``."""
 
-    def __init__(self, database: StoreDatabase) -> None:
-        self._database = database
-        self.name = database.name  # where it is, without a password
+    def __init__(self, opened: StoreDatabase) -> None:
+        self._database = opened
+        self.name = opened.name  # where it is, without a password
 
     def add(self, analyses: Iterable[Analysis], facts: Facts = NO_FACTS, *, keep: bool = False) -> list[Added]:
         """Add runs, each in a transaction of its own; one that is there already gains at most its saved analysis.
@@ -61,28 +60,28 @@ class Store:
         saved = _save(analysis) if keep else None
         with self._database.write() as connection:
             copy_id = _find_copy(connection, run["content"], marks)
-            run_id = _insert(connection, tables.RUN, run) if copy_id is None else copy_id
+            run_id = _insert(connection, database.RUN, run) if copy_id is None else copy_id
             notes: list[str] = []
             if copy_id is None:
                 first = [{"mark": mark, "run_id": run_id} for mark in signed(marks)[:_FIRST_MARKS].tolist()]
                 if first:
-                    connection.execute(insert(tables.MARK), first)
+                    connection.execute(insert(database.MARK), first)
                 notes = _add_points(connection, points, fingerprint, run_id)
-            if saved and not connection.scalar(select(exists().where(tables.BLOB.c.run_id == run_id))):
-                connection.execute(insert(tables.BLOB), {"run_id": run_id, "saved": saved})
+            if saved and not connection.scalar(select(exists().where(database.BLOB.c.run_id == run_id))):
+                connection.execute(insert(database.BLOB), {"run_id": run_id, "saved": saved})
         return Added(run_id, copy_id is None, tuple(notes))
 
     def runs(self, branch: str | None = None) -> pd.DataFrame:
         """Read the runs of a branch, or all, in order of time: ``tcprof.frames.HISTORY_RUNS``."""
-        run = tables.RUN
-        kept = exists().where(tables.BLOB.c.run_id == run.c.run_id).label("kept")
+        run = database.RUN
+        kept = exists().where(database.BLOB.c.run_id == run.c.run_id).label("kept")
         query = select(*(column for column in run.c if column.name != "marks"), kept)
         frame = self._frame(query if branch is None else query.where(run.c.branch == branch))
         return _conform(HISTORY_RUNS, frame.assign(ordered_utc=_order(frame)), ["ordered_utc", "run_id"])
 
     def series(self) -> pd.DataFrame:
         """Read all series: ``tcprof.frames.SERIES``."""
-        table = tables.SERIES
+        table = database.SERIES
         query = select(*(column for column in table.c if column.name != "key"))
         return _conform(SERIES, self._frame(query), ["series_id"])
 
@@ -92,17 +91,17 @@ class Store:
         Returns:
             ``tcprof.frames.POINTS``.
         """
-        query, among = select(tables.POINT), None if run_ids is None else sorted(map(int, run_ids))
+        query, among = select(database.POINT), None if run_ids is None else sorted(map(int, run_ids))
         if among:  # those between are few where runs are added in the order of their times
-            query = query.where(tables.POINT.c.run_id.between(among[0], among[-1]))
+            query = query.where(database.POINT.c.run_id.between(among[0], among[-1]))
         if series_ids is None:
             frame = self._frame(query)
         else:
             numbers = map(int, series_ids)  # SQLite finds none of numpy's
-            parts = [query.where(tables.POINT.c.series_id.in_(some)) for some in _split(numbers)]
+            parts = [query.where(database.POINT.c.series_id.in_(some)) for some in _split(numbers)]
             frame = pd.concat([POINTS.empty(), *map(self._frame, parts)])
         frame = frame if among is None else frame[frame["run_id"].isin(among)]
-        run = tables.RUN.c
+        run = database.RUN.c
         runs = self._frame(select(run.run_id, run.commit_utc, run.recorded_utc, run.added_utc))
         runs = runs.assign(order=_order(runs)).sort_values(["order", "run_id"], kind="stable")["run_id"]
         order = pd.Series(range(len(runs)), runs)
@@ -112,16 +111,16 @@ class Store:
         """Store that the change that came with a commit is intended: the new level is the baseline."""
         row = {"commit": clean(commit), "why": clean(why), "added_utc": now()}
         with self._database.write() as connection:
-            connection.execute(insert(tables.ACCEPTED), row)
+            connection.execute(insert(database.ACCEPTED), row)
 
     def accepted(self) -> pd.DataFrame:
         """Read the accepted commits, in that order: ``tcprof.frames.ACCEPTED``."""
-        return _conform(ACCEPTED, self._frame(select(tables.ACCEPTED)), ["accepted_id"])
+        return _conform(ACCEPTED, self._frame(select(database.ACCEPTED)), ["accepted_id"])
 
     def blob(self, run_id: int) -> bytes | None:
         """Read the saved analysis of a run; None where it was not kept."""
         with self._database.read() as connection:
-            query = select(tables.BLOB.c.saved).where(tables.BLOB.c.run_id == run_id)
+            query = select(database.BLOB.c.saved).where(database.BLOB.c.run_id == run_id)
             saved: bytes | None = connection.scalar(query)
         return saved
 
@@ -132,12 +131,12 @@ class Store:
             UsageError: There is no such run.
         """
         with self._database.write() as connection:
-            for table in (tables.POINT, tables.MARK, tables.BLOB):
+            for table in (database.POINT, database.MARK, database.BLOB):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
-            if not connection.execute(delete(tables.RUN).where(tables.RUN.c.run_id == run_id)).rowcount:
+            if not connection.execute(delete(database.RUN).where(database.RUN.c.run_id == run_id)).rowcount:
                 raise UsageError(f"The store has no run {run_id}.", "'tcprof history list' lists them.")
-            used = exists().where(tables.POINT.c.series_id == tables.SERIES.c.series_id)
-            connection.execute(delete(tables.SERIES).where(~used))
+            used = exists().where(database.POINT.c.series_id == database.SERIES.c.series_id)
+            connection.execute(delete(database.SERIES).where(~used))
 
     def _frame(self, query: Select[Any]) -> pd.DataFrame:
         with self._database.read() as connection:
@@ -170,11 +169,11 @@ def _order(runs: pd.DataFrame) -> "pd.Series[str]":
 
 def _find_copy(connection: Connection, content: str, marks: Marks) -> int | None:
     """Find the run of the same recording, or of a redacted or shortened copy of it."""
-    run = tables.RUN
+    run = database.RUN
     same_content: int | None = connection.scalar(select(run.c.run_id).where(run.c.content == content))
     if same_content is not None:
         return same_content
-    like = select(tables.MARK.c.run_id).where(tables.MARK.c.mark.in_(signed(marks)[:_FIRST_MARKS].tolist()))
+    like = select(database.MARK.c.run_id).where(database.MARK.c.mark.in_(signed(marks)[:_FIRST_MARKS].tolist()))
     for run_id, stored in connection.execute(select(run.c.run_id, run.c.marks).where(run.c.run_id.in_(like))):
         if is_same_recording(np.frombuffer(stored, dtype="<u8"), marks):
             return int(run_id)
@@ -183,7 +182,7 @@ def _find_copy(connection: Connection, content: str, marks: Marks) -> int | None
 
 def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, run_id: int) -> list[str]:
     """Add the points of a run, and the series that are new; returns what its user must know."""
-    notes, table = [], tables.SERIES
+    notes, table = [], database.SERIES
     rows = [{**row, "subject": clean(row["subject"]), "fingerprint": fingerprint} for row in points.to_dict("records")]
     keyed = {_key(row): row for row in rows}
     series_ids = _find_series(connection, keyed)
@@ -202,13 +201,13 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
         for key, row in keyed.items()
     ]  # fmt: skip
     if point_rows:
-        connection.execute(insert(tables.POINT), point_rows)
+        connection.execute(insert(database.POINT), point_rows)
     return notes
 
 
 def _find_series(connection: Connection, keys: Iterable[str]) -> dict[str, int]:
     """Find the numbers of stored series by their keys."""
-    table = tables.SERIES
+    table = database.SERIES
     series_ids: dict[str, int] = {}
     for part in _split(keys):
         query = select(table.c.key, table.c.series_id).where(table.c.key.in_(part))

@@ -13,8 +13,7 @@ from tcprof.analysis import Analysis
 from tcprof.errors import InputError, TcprofError, UsageError
 from tcprof.files import SAVED_SUFFIX, temporary_folder
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
-from tcprof.history.figures import METRICS, STEP
-from tcprof.history.run import SPLITTING, current_branch
+from tcprof.history.run import METRICS, SPLITTING, STEP, current_branch
 from tcprof.history.store import Store
 from tcprof.saved.reading import load
 

@@ -8,8 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
-from tcprof.history.figures import METRICS, STEP
-from tcprof.history.run import SPLITTING
+from tcprof.history.run import METRICS, SPLITTING, STEP
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, FactList, Notes
 from tcprof.views.paths import LEFT_OUT, WHOLE_CAPTURE

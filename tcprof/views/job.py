@@ -12,7 +12,7 @@ from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.quantities import CHANGE_HEADINGS, quantity_row
+from tcprof.views.comparison.changes import CHANGE_HEADINGS, quantity_row
 from tcprof.views.document import VERDICT, WARNINGS, Chapter, Document, HeatMap, Medium, Notes, Only, Section
 from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table

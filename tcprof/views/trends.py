@@ -13,7 +13,7 @@ from tcprof import units
 from tcprof.arrays import Floats
 from tcprof.frames import HISTORY_RUNS, Column
 from tcprof.history.change_points import FEWEST, FEWEST_REPEATS, LEAST, Change
-from tcprof.history.figures import CAPTURE, METRICS, STEP
+from tcprof.history.run import CAPTURE, METRICS, STEP
 from tcprof.history.trends import SeriesTrend, find_circumstances
 from tcprof.untrusted import one_line
 from tcprof.views.document import VERDICT, Commands, Document, Figure, Medium, Notes, Only, Part, Section

@@ -17,10 +17,15 @@ from tcprof.findings.compared.verdict import list_gpus
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
+from tcprof.views.comparison.changes import (
+    list_kernel_changes,
+    list_module_changes,
+    list_quantities,
+    list_quantities_of_sides,
+    list_range_changes,
+)
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.gate import view_gate
-from tcprof.views.comparison.quantities import list_quantities, list_quantities_of_sides, list_range_changes
 from tcprof.views.comparison.sides import (
     ShownSide,
     compare_provenance,

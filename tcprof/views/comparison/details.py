@@ -12,12 +12,14 @@ from tcprof.findings.compared.verdict import step_name
 from tcprof.views.comparison.changes import (
     MEANING,
     MOST_KERNELS,
+    NOTE,
     describe_kernels,
     list_kernel_changes,
     list_module_changes,
+    list_quantities,
+    list_range_changes,
 )
 from tcprof.views.comparison.icicle import ABSENT, COMPARED, compare_icicles
-from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Explorer, Figure, Grouping, Notes, Part, Section

@@ -16,8 +16,7 @@ from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths
 from tcprof.comparison.modules import fold_name
 from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
 from tcprof.comparison.waterfall import TIME
-from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.compared.verdict import decisive, is_shown, side_names, step_name, time_row
+from tcprof.findings.compared.verdict import decisive, is_shown, measure_side, side_names, step_name, time_row
 from tcprof.findings.notes import are_resolved
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line

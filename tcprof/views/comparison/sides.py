@@ -7,19 +7,21 @@ from itertools import product
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
+from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.sides import SideFigures, measure_side
+from tcprof.findings.compared.verdict import Row as ComparedRow
 from tcprof.findings.compared.verdict import (
+    SideFigures,
     decisive,
     find_row,
     list_gpus,
+    measure_side,
     name_time,
     side_names,
     step_name,
     time_row,
 )
 from tcprof.frames import HEADLINE
-from tcprof.views.comparison.quantities import change_mark
 from tcprof.views.document import FactList
 from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
@@ -149,6 +151,16 @@ def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigu
         for gpu in shared_gpus([comparison])
         for side in shown_sides([comparison])
     ]
+
+
+_MEAN_ALONE = "m"  # marks a change that the mean alone shows
+
+
+def change_mark(row: ComparedRow) -> str:
+    """Choose the mark behind a change: none where it is shown, or not judged."""
+    if row["verdict"] != INCONCLUSIVE:
+        return ""
+    return _MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else INCONCLUSIVE
 
 
 def _side_row(drawn: ShownSide, gpu: int, quantity: str) -> Row:
