@@ -25,8 +25,7 @@ from synthetic_programs import PROGRAMS, make_recording, make_steps
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
-from tcprof.comparison.gate.judge import judge_condition
-from tcprof.comparison.gate.parse import Condition, parse_condition
+from tcprof.comparison.gate import Condition, judge_condition, parse_condition
 from tcprof.comparison.matching.sides import find_renamings, list_path_keys, rename_paths
 from tcprof.comparison.statistics.rows import MEDIAN, list_rows, sure_statistics
 from tcprof.findings.compared.verdict import decisive, is_shown, time_row

@@ -69,7 +69,7 @@ class Recorder:
         import tcprof
         from tcprof.comparison import Side
         from tcprof.comparison import compare as compare_sides
-        from tcprof.comparison.gate.parse import Condition, parse_requirement
+        from tcprof.comparison.gate import Condition, parse_requirement
         from tcprof.findings.compared import judge_comparison, judge_gate
         from tcprof.findings.rules import rules_of_findings
         from tcprof.views.comparison.gate import view_gate

@@ -11,7 +11,7 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
-from tcprof.comparison.gate.judge import Gate
+from tcprof.comparison.gate import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows

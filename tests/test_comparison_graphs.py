@@ -7,8 +7,7 @@ import pytest
 from builders import TraceBuilder, analyzed
 
 from tcprof.comparison import compare
-from tcprof.comparison.gate.judge import judge_condition
-from tcprof.comparison.gate.parse import parse_condition
+from tcprof.comparison.gate import judge_condition, parse_condition
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
 from tcprof.findings.compared import judge_comparison
 

@@ -9,8 +9,7 @@ from builders import US, TraceBuilder
 
 import tcprof
 from tcprof.comparison import Side
-from tcprof.comparison.gate.judge import judge_condition
-from tcprof.comparison.gate.parse import parse_condition
+from tcprof.comparison.gate import judge_condition, parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.changes import list_quantities, list_range_changes
 

@@ -20,8 +20,7 @@ from test_page import Page
 import tcprof
 from tcprof.cli.output import find_reports, origin_of
 from tcprof.comparison import Side, compare
-from tcprof.comparison.gate.judge import Gate, judge_condition
-from tcprof.comparison.gate.parse import parse_condition
+from tcprof.comparison.gate import Gate, judge_condition, parse_condition
 from tcprof.findings.compared import judge_comparison
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions

@@ -10,18 +10,21 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.judge import (
+from tcprof.comparison.gate import (
+    CONDITIONS,
     HOLDS_BOUND,
     NO_INTERVAL,
     NO_RATIO,
     NOT_RECORDED,
     Caveat,
+    Condition,
+    FindingCondition,
     Gate,
     GateFigure,
     judge_condition,
     judge_finding,
+    parse_condition,
 )
-from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES

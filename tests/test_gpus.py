@@ -7,7 +7,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
+from tcprof.analysis.analysis import busiest_gpus, keep_gpus
 from tcprof.analysis.replay import find_windows
 from tcprof.findings.advise import advise
 from tcprof.findings.judge import judge, keep_busiest

@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from gate_inputs import make_row, make_rows
 
-from tcprof.comparison.gate.judge import Gate, judge_condition
-from tcprof.comparison.gate.parse import parse_condition
+from tcprof.comparison.gate import Gate, judge_condition, parse_condition
 from tcprof.render.formats.junit import render
 from tcprof.views.comparison.gate import view_gate
 from tcprof.views.document import Document

@@ -10,7 +10,7 @@ from builders import US, TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.tree import fold_layers
+from tcprof.analysis.folding import fold_layers
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.notes import describe_homes
 from tcprof.frames import OPS_DOMAIN

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import TraceBuilder
 
-from tcprof.analysis.modules.assignment import assign_modules
+from tcprof.analysis.modules.summary import assign_modules
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 from tcprof.annotate.steps import DOMAIN

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import FIXTURES
 
-from tcprof.comparison.gate.parse import Condition, FindingCondition, parse_requirement
+from tcprof.comparison.gate import Condition, FindingCondition, parse_requirement
 from tcprof.errors import UsageError
 
 pytest_plugins = ["pytester"]

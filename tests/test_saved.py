@@ -23,8 +23,7 @@ from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_ta
 import tcprof
 from tcprof.frames.schema import Deferred
 from tcprof.nsys import schema
-from tcprof.saved.contents import FRAMES, JUDGED, frame_of
-from tcprof.saved.writing import save
+from tcprof.saved.contents import FRAMES, JUDGED, frame_of, save
 
 NAMES = ["mlp_fp16"]
 COMMANDS = (

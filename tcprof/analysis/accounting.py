@@ -11,11 +11,10 @@ from tcprof.analysis.flop import count_useful_flop
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
-from tcprof.analysis.modules.assignment import assign_modules
-from tcprof.analysis.modules.summary import find_rows, summarize_modules
+from tcprof.analysis.modules.summary import assign_modules, find_rows, summarize_modules
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
-from tcprof.analysis.steps.role_figures import add_rates_of_kinds
+from tcprof.analysis.steps.step_summary import add_rates_of_kinds
 from tcprof.analysis.time.account import (
     account_for_time,
     classes_of_activities,

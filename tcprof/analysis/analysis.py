@@ -1,6 +1,6 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -26,18 +26,17 @@ from tcprof.analysis.ranges.projection import (
 )
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.called_models import join_called_models
 from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
 from tcprof.analysis.steps.marked_steps import (
     are_layers,
     find_iterating_paths,
     hold_most,
+    join_called_models,
     mark_left_out,
     set_outside_steps,
 )
-from tcprof.analysis.steps.role_figures import summarize_kinds
-from tcprof.analysis.steps.step_summary import summarize_steps
+from tcprof.analysis.steps.step_summary import summarize_kinds, summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
@@ -64,6 +63,8 @@ WINDOWS = ("host", "gpu", "busy")
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
+MOST_GPUS = 16  # more than a machine has today: those with advice, and with figures, a timeline and tables on a page
+_KEYS = {"activity": "activities", "kernel": "kernels", "step": "steps", "module": "modules"}  # of launches
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -290,3 +291,34 @@ def list_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFram
     rows = pd.DataFrame({"gpu": unnamed, "name": [f"GPU {gpu}" for gpu in unnamed], "chip": ""})
     gpus = GPUS.concat([gpus, GPUS.conform(rows)])
     return gpus, [gpu for gpu in gpus["gpu"] if gpu in used] or gpus["gpu"].tolist()[:1] or [0]
+
+
+def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
+    """Return the GPUs that worked longest, in order of their number."""
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
+    return sorted(chosen.tolist())
+
+
+def keep_gpus(analysis: Analysis, gpus: Collection[int]) -> Analysis:
+    """Remove all other GPUs from an analysis; facts of the recording as a whole stay."""
+    masks = {
+        field.name: frame["gpu"].isin(gpus).to_numpy()
+        for field in fields(Analysis)
+        if field.name != "kernels_by_path"
+        and isinstance(frame := getattr(analysis, field.name), pd.DataFrame)
+        and "gpu" in frame.columns
+    }
+    frames: dict[str, Any] = {
+        name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in masks.items()
+    }
+    launched = frames["kernel_instances"]
+    # New row numbers; -1, for none, stays.
+    keys = {key: np.append(np.cumsum(masks[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
+
+    def find_kernels_by_path() -> pd.DataFrame:
+        by_path = analysis.kernels_by_path
+        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
+
+    frames |= {"kernel_instances": launched.assign(**keys), "kernels_by_path": Deferred(find_kernels_by_path)}
+    return analysis.replace(**frames)

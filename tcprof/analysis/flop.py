@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.modules.assignment import NONE, ModuleAssignment, OpOrigin, trace_back
+from tcprof.analysis.modules.summary import NONE, ModuleAssignment, OpOrigin, trace_back
 from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.ranges.instances import Evidence
 from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain

@@ -10,8 +10,7 @@ import pandas as pd
 from tcprof.api.reading import Report, read
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
-from tcprof.comparison.gate.judge import Gate
-from tcprof.comparison.gate.parse import parse_condition
+from tcprof.comparison.gate import Gate, parse_condition
 from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_gate
 from tcprof.findings.rules import rules_of_findings
 from tcprof.untrusted import one_line

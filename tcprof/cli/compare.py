@@ -45,7 +45,7 @@ from tcprof.render.formats import formats_for
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
-    from tcprof.comparison.gate.parse import GateFile
+    from tcprof.comparison.gate import GateFile
     from tcprof.ranks.job import Job
     from tcprof.views.document import Document
 
@@ -212,7 +212,7 @@ def _pass_without_baseline(
 
 def _read_gate(asked: Asked) -> "GateFile":
     """Read all conditions: those of a file, then those of the command line."""
-    from tcprof.comparison.gate.parse import GateFile, parse_condition, read_gate_file
+    from tcprof.comparison.gate import GateFile, parse_condition, read_gate_file
     from tcprof.findings.rules import rules_of_findings
 
     rules = [*rules_of_findings()]

@@ -53,7 +53,7 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
     has_steps = {bool((run.kernel_instances["step"] >= 0).any()) for run in recordings}
     if any(run.modules.empty for run in recordings) or has_steps != {iterate}:
         return MODULE_CHANGES.empty()
-    folded = [fold_layers(run.modules) for run in recordings]
+    folded = [run.modules.assign(module=run.modules["module"].map(fold_name)) for run in recordings]
     keys = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
     index = pd.MultiIndex.from_frame(keys)
     measured = [measure_modules(run, rows, index) for run, rows in zip(recordings, folded, strict=True)]
@@ -66,11 +66,6 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
         **_compare(measured[: len(base)], measured[len(base) :]),
     )
     return MODULE_CHANGES.conform(frame.sort_values(["gpu", "module_id", "phase"], kind="stable"))
-
-
-def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
-    """Give all layers of a list the same path."""
-    return modules.assign(module=modules["module"].map(fold_name))
 
 
 def fold_name(module: str) -> str:

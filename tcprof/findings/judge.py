@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpu_selection import MOST_GPUS, busiest_gpus, keep_gpus
+from tcprof.analysis.analysis import MOST_GPUS, busiest_gpus, keep_gpus
 from tcprof.analysis.kernels.untraced import find_hardly_traced, find_untraced_by_gpu
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.advise import advise

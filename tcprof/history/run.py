@@ -23,7 +23,7 @@ from tcprof.analysis.steps.marked_steps import are_steady
 from tcprof.analysis.unprofiled import time_unprofiled_steps
 from tcprof.comparison import Side
 from tcprof.comparison.matching.sides import KEYS, Renaming, gpu_models, list_path_keys
-from tcprof.comparison.modules import fold_layers, measure_modules
+from tcprof.comparison.modules import fold_name, measure_modules
 from tcprof.comparison.statistics.rows import MEDIAN, UNPROFILED_TIME, measure
 from tcprof.errors import UsageError
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, KINDS, LARGEST_UNCOVERED_PCT, MODULES, OPS_DOMAIN, RANGES, STEPS
@@ -288,7 +288,7 @@ def _of_modules(analysis: Analysis) -> list[pd.DataFrame]:
     """List kernel time per step and Tensor Active of modules, layers of a list together."""
     if analysis.modules.empty:
         return []
-    modules = fold_layers(analysis.modules)
+    modules = analysis.modules.assign(module=analysis.modules["module"].map(fold_name))
     keys = modules[["gpu", "module", "phase"]].drop_duplicates(ignore_index=True)
     measured = measure_modules(analysis, modules, pd.MultiIndex.from_frame(keys))
     named = (keys["phase"] == ALL) & (keys["module"] != "")

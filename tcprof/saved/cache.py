@@ -15,9 +15,8 @@ from typing import Any
 from tcprof.analysis import Analysis
 from tcprof.errors import InputError, OutputError, TcprofError
 from tcprof.files import SAVED_SUFFIX
-from tcprof.saved.contents import FORMAT, find_folder, hash_own_code, options_of
+from tcprof.saved.contents import FORMAT, find_folder, hash_own_code, options_of, save
 from tcprof.saved.reading import SavedFile
-from tcprof.saved.writing import save
 
 MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.range_folding import shorten
+from tcprof.analysis.folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.untrusted import one_line
 from tcprof.views.tables import Cell, Row

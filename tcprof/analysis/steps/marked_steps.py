@@ -1,4 +1,4 @@
-"""Steps: which path repeats, and which of its first instances are warm-up."""
+"""Steps: which path repeats, which calls of models belong to one step, and which of the first ones are warm-up."""
 
 import re
 from dataclasses import replace
@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import open_times
-from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR
+from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR, Texts
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution
 from tcprof.analysis.samples.sampling import NORMAL_95
+from tcprof.analysis.steps.roles import find_named
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu, union
 from tcprof.errors import UsageError
@@ -40,6 +41,7 @@ _LIBRARY = re.compile(
 )
 NARROWEST_BAND = 0.05  # of the median: steps are never more alike than this
 ALL = "all"
+_CALL = f"{INFERENCE} "
 
 
 def find_marked_steps(
@@ -312,3 +314,56 @@ def are_counted(launched: pd.DataFrame, steps: pd.DataFrame) -> Bools:
         return np.ones(len(launched), dtype=bool)
     is_counted = np.append(steps["counted"].to_numpy(bool), False)  # -1, for none, is the last
     return np.asarray(is_counted[launched["step"].to_numpy()])
+
+
+def join_called_models(ranges: pd.DataFrame) -> pd.DataFrame:
+    """Extend the annotation's steps over the calls of other models that belong to them: these lie inside.
+
+    A step of training begins with the calls before it, one of calls ends with the last of them.
+    """
+    is_step = find_named(ranges["name"], lambda text: text == STEP or text.startswith(_CALL))
+    is_ours = (ranges["domain"] == DOMAIN).to_numpy()
+    steps = np.flatnonzero(is_ours & ranges["start_end"].to_numpy() & is_step)
+    start, end = (ranges[column].to_numpy(copy=True) for column in ("start_ns", "end_ns"))
+    for (process, thread), places in ranges.iloc[steps].groupby(["process", "thread"]).indices.items():
+        rows = steps[places]
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        texts = ranges["name"].iloc[rows].astype(str).to_numpy(dtype=object)
+        if len({*texts}) > 1:
+            on_thread = is_ours & (ranges["process"] == process).to_numpy() & (ranges["thread"] == thread).to_numpy()
+            trained = _name_ranges_inside(ranges[on_thread], ranges.iloc[rows[texts == STEP]])
+            heads = np.flatnonzero(~_are_parts(texts, trained))
+            first, last = rows[heads], rows[np.append(heads[1:], len(rows)) - 1]
+            trains = (ranges["name"].iloc[last] == STEP).to_numpy()
+            begin = start[first]
+            end[first[~trains]] = end[last[~trains]]
+            start[last[trains]] = begin[trains]
+    return ranges.assign(start_ns=start, end_ns=end)
+
+
+def _name_ranges_inside(ranges: pd.DataFrame, steps: pd.DataFrame) -> set[str]:
+    """Name the ranges that begin in steps, which are in order."""
+    start, end = (np.append(-1, steps[name]) for name in ("start_ns", "end_ns"))
+    begin = ranges["start_ns"].to_numpy()
+    inside = begin < end[np.searchsorted(start, begin, side="right") - 1]
+    return {*ranges["name"][inside].astype(str).unique()}
+
+
+def _are_parts(texts: Texts, trained: set[str]) -> Bools:
+    """Tell which of a thread's steps, by their names, belong to the one before.
+
+    That is so where a call of one model is followed by this one each time, and this one follows it most times. A model
+    that is trained, too, acts or is tested by turns: its calls are no part of training.
+    """
+    names, code = np.unique(texts.astype(str), return_inverse=True)
+    before, after = code[:-1], code[1:]
+    follows = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(follows, (before, after), 1)
+    is_part = (follows > 1) & (follows == follows.sum(axis=1)[:, None]) & (2 * follows > np.bincount(code))
+    is_training = names == STEP
+    is_part[is_training] = False
+    np.fill_diagonal(is_part, False)  # the same model again is another step
+    is_part[[text.removeprefix(_CALL) in trained for text in names], is_training] = False
+    is_part[:, code[0]] &= is_training[code[0]]  # what the program calls first begins its steps
+    np.fill_diagonal(is_part, is_part.any(axis=0) & ~is_training)  # such as the value of the last state
+    return np.append(False, is_part[before, after])

@@ -170,14 +170,10 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
     frame = frame.assign(size=-frame["difference_ns"].abs()).sort_values(["gpu", "size"], kind="stable")
     row = np.append(np.argsort(frame.index.to_numpy()), NONE)  # -1, for none, is the last
     changes = KERNEL_CHANGES.conform(frame)
-    return Matching(changes, *_matched_pct(changes), row[rows[0]], row[rows[1]])
-
-
-def _matched_pct(changes: pd.DataFrame) -> tuple[float, float]:
-    is_matched = changes["status"].isin(["same", "renamed"])
-    total = changes[["base_ns", "new_ns"]].sum()
-    share = 100 * changes.loc[is_matched, ["base_ns", "new_ns"]].sum() / total.where(total > 0)
-    return float(share["base_ns"]), float(share["new_ns"])
+    times = changes[["base_ns", "new_ns"]]
+    total, matched = times.sum(), times[changes["status"].isin(["same", "renamed"])].sum()
+    share = 100 * matched / total.where(total > 0)
+    return Matching(changes, float(share["base_ns"]), float(share["new_ns"]), row[rows[0]], row[rows[1]])
 
 
 def _encode(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) -> tuple[list[pd.DataFrame], KernelNames]:
@@ -230,16 +226,11 @@ def _measure_pairs(
             f"{side}_ns": total / len(scope.spans.start),
             f"{side}_tensor_active_pct": np.divide(100 * active, total, out=np.full(count, np.nan), where=total > 0),
         }
-        kernels = analysis.kernels.assign(**classify_kernels(analysis.kernels))
-        for name, column, absent in (
-            ("name", "name", ""),
-            ("geometry", "launch_geometry", ""),
-            ("class", "label", ""),
-            ("precision", "precision", ""),
-            ("tensor_kernel", "tensor_kernel", False),
-            ("fit", "fit", ""),
-        ):
-            columns[f"{side}_{name}"] = np.append(kernels[column].to_numpy(dtype=object), absent)[row]
+        kernels = analysis.kernels.assign(**{"class": classify_kernels(analysis.kernels)})
+        for name in ("name", "launch_geometry", "class", "precision", "tensor_kernel", "fit"):
+            absent = False if name == "tensor_kernel" else ""
+            values = np.append(kernels[name].to_numpy(dtype=object), absent)[row]
+            columns[f"{side}_{name.removeprefix('launch_')}"] = values
     base, new = pairs["base"], pairs["new"]
     status = np.select([base == new, (base >= 0) & (new >= 0), base < 0], _STATUSES[:3], _STATUSES[3])
     frame = pd.DataFrame({**columns, "status": status}).astype({"status": object})

@@ -4,6 +4,7 @@ A *slot* is the n-th launch of a kernel in a path of a typical step. The slots o
 launch with those of the same path in the other recording; all launches follow their slot.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -39,18 +40,15 @@ class KernelNames:
         return np.asarray(np.where((score > 0) & same, score + _SAME_GEOMETRY, score), dtype=np.float64)
 
 
-def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
+def classify_kernels(kernels: pd.DataFrame) -> list[str]:
     """Classify each kernel, such as FP32 matmuls, FP16 tensor kernels or softmax."""
-    keys = zip(kernels["name"], kernels["tensor_kernel"], kernels["precision"], strict=True)
-    return pd.DataFrame([_classify(*key) for key in keys], columns=["label", "precision"], dtype=object)
-
-
-def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]:
-    work = parse_name(name).work
-    if work != GRAPH and (tensor_kernel or work == PRODUCT):
-        label = "tensor kernels" if tensor_kernel else PRODUCT
-        return f"{precision.upper()} {label}".strip(), precision
-    return work, precision
+    labels = []
+    for name, is_tensor, precision in zip(kernels["name"], kernels["tensor_kernel"], kernels["precision"], strict=True):
+        work = parse_name(name).work
+        is_product = work != GRAPH and (is_tensor or work == PRODUCT)
+        label = f"{precision.upper()} {'tensor kernels' if is_tensor else PRODUCT}".strip()
+        labels.append(label if is_product else work)
+    return labels
 
 
 def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
@@ -71,18 +69,13 @@ def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
 
 def _common(base: Sequence[frozenset[str]], new: Sequence[frozenset[str]]) -> Floats:
     """Compute the share of their words that two names have in common (Jaccard); 0 where a name has none."""
-    number: dict[str, int] = {}
-    for words in (*base, *new):
-        for word in words:
-            number.setdefault(word, len(number))
-    sides = []
-    for names in (base, new):
-        has = np.zeros((len(names), len(number)))
-        for row, words in enumerate(names):
-            has[row, [number[word] for word in words]] = 1
-        sides.append(has)
-    both = sides[0] @ sides[1].T
-    either = sides[0].sum(axis=1)[:, None] + sides[1].sum(axis=1)[None, :] - both
+    number = {word: column for column, word in enumerate(dict.fromkeys(itertools.chain(*base, *new)))}
+    has = np.zeros((len(base) + len(new), len(number)))
+    for row, words in enumerate((*base, *new)):
+        has[row, [number[word] for word in words]] = 1
+    first, second = np.split(has, [len(base)])
+    both = first @ second.T
+    either = first.sum(axis=1)[:, None] + second.sum(axis=1)[None, :] - both
     return np.asarray(both / np.maximum(either, 1), dtype=np.float64)
 
 
@@ -116,13 +109,11 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
 
 def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
     """Hash each sequence of kernels."""
-    if not len(kernel):
-        return np.empty(0, dtype=np.uint64)
     position = index_in_runs(length).astype(np.uint64)
     mixed = kernel.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + position * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes: npt.NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(27)), first)
-    return hashes
+    hashed = mixed ^ (mixed >> np.uint64(27))
+    return np.add.reduceat(hashed, first) if len(kernel) else hashed
 
 
 def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints:
@@ -155,30 +146,21 @@ def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: KernelNames) -> No
             if path != NONE and names.path[path]
         }
     matched = np.flatnonzero(partner >= 0)
-    for side, rows, other, partners in ((base, matched, new, partner[matched]), (new, partner[matched], base, matched)):
-        column = side["other"].to_numpy(copy=True)
-        column[rows] = other["kernel"].to_numpy()[partners]
-        side["other"] = column
-    path_match = base["pair_path"].to_numpy(copy=True)
-    path_match[matched] = new["pair_path"].to_numpy()[partner[matched]]
-    base["pair_path"] = path_match
+    pairs = matched, partner[matched]
+    base.loc[pairs[0], "other"], new.loc[pairs[1], "other"] = kernels[1][pairs[1]], kernels[0][pairs[0]]
+    base.loc[pairs[0], "pair_path"] = new["pair_path"].to_numpy()[pairs[1]]
     _join_rare(base, new)
 
 
 def _aligned_groups(base: pd.DataFrame, new: pd.DataFrame) -> dict[int, tuple[Ints, Ints]]:
     """List the rows of slots to align: of each common path; under -1 of all that only one side has, as launched."""
-    groups: dict[int, tuple[Ints, Ints]] = {}
-    alone = []
-    of_path = [side[~side["rare"]].groupby("path").indices for side in (base, new)]
-    rows = [np.flatnonzero(~side["rare"].to_numpy()) for side in (base, new)]
-    for path in sorted(of_path[0].keys() & of_path[1].keys()):
-        groups[path] = rows[0][of_path[0][path]], rows[1][of_path[1][path]]
-    for side, slot_rows, rows_by_path, other in zip((base, new), rows, of_path, of_path[::-1], strict=True):
-        lonely = [slot_rows[rows_by_path[path]] for path in rows_by_path.keys() - other.keys()]
-        lonely_rows = np.concatenate(lonely) if lonely else np.empty(0, dtype=np.int64)
-        alone.append(lonely_rows[np.argsort(side["rank"].to_numpy()[lonely_rows], kind="stable")])
-    groups[NONE] = alone[0], alone[1]
-    return groups
+    slots = [side[~side["rare"]] for side in (base, new)]
+    rows = [side.index.to_numpy() for side in slots]
+    of_path = [side.groupby("path").indices for side in slots]
+    common = sorted(of_path[0].keys() & of_path[1].keys())
+    groups = {path: (rows[0][of_path[0][path]], rows[1][of_path[1][path]]) for path in common}
+    alone = [side[~side["path"].isin(common)].sort_values("rank", kind="stable").index.to_numpy() for side in slots]
+    return groups | {NONE: (alone[0], alone[1])}
 
 
 def _match_equals(
@@ -223,23 +205,21 @@ def align(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floats]) -> 
     """
     if len(base) == len(new) and (base == new).all():
         return np.arange(len(base)), np.arange(len(new))
-    parts: list[tuple[Ints, Ints]] = []
+    parts = [(np.empty(0, dtype=np.int64),) * 2]
     first, second = 0, 0
     while first < len(base) and second < len(new):
         ends = min(first + WINDOW, len(base)), min(second + WINDOW, len(new))
         pairs = _align_window(base[first : ends[0]], new[second : ends[1]], similarity)
         if ends != (len(base), len(new)):  # what pairs near the end of a window, more context could change
-            inside = (pairs[0] < 3 * WINDOW // 4) & (pairs[1] < 3 * WINDOW // 4)
+            near = 3 * WINDOW // 4
+            inside = (pairs[0] < near) & (pairs[1] < near)
             pairs = pairs[0][inside], pairs[1][inside]
-            ends = (
-                first + (int(pairs[0][-1]) + 1 if inside.any() else 3 * WINDOW // 4),
-                second + (int(pairs[1][-1]) + 1 if inside.any() else 3 * WINDOW // 4),
-            )
+            last = (int(pairs[0][-1]) + 1, int(pairs[1][-1]) + 1) if inside.any() else (near, near)
+            ends = first + last[0], second + last[1]
         parts.append((pairs[0] + first, pairs[1] + second))
         first, second = ends
-    if not parts:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    both = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return next(both), next(both)
 
 
 def _align_window(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floats]) -> tuple[Ints, Ints]:

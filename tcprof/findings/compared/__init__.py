@@ -12,8 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED, shared_recordings
-from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
-from tcprof.comparison.gate.parse import Condition, FindingCondition
+from tcprof.comparison.gate import Caveat, Condition, FindingCondition, Gate, judge_condition, judge_finding
 from tcprof.comparison.matching.sides import gpu_models, join_facts
 from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpu_selection import MOST_GPUS, busiest_gpus
+from tcprof.analysis.analysis import MOST_GPUS, busiest_gpus
 from tcprof.arrays import Floats
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, IdleTime, Option, Rule, Subject

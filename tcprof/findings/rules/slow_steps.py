@@ -1,7 +1,7 @@
 """Rule on steps that take longer than their work explains, again and again, for a cause that the calls show."""
 
 from tcprof import units
-from tcprof.analysis.steps.slow_steps import ALLOCATES, COMPILES, LOADS, TRIES
+from tcprof.analysis.steps.counted_steps import ALLOCATES, COMPILES, LOADS, TRIES
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.pricing import CODE
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judge import Gate
+from tcprof.comparison.gate import Gate
 from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.verdict import list_gpus

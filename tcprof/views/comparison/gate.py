@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Gate, GateFigure, Judgement
-from tcprof.comparison.gate.parse import Condition
+from tcprof.comparison.gate import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Condition, Gate, GateFigure, Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.errors import TcprofError
 from tcprof.frames import COMPARISON, quantity_of

@@ -7,9 +7,9 @@ from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.folding import shorten
 from tcprof.analysis.mean_step import BETWEEN, MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.folding import shorten
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_step import BETWEEN, MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
 from tcprof.findings.steps import measure_step_figures

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.tree import ALL, fold_layers, list_alike
+from tcprof.analysis.folding import fold_layers, list_alike
+from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels

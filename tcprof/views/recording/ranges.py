@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.range_folding import find_alike, fold_alike
+from tcprof.analysis.folding import find_alike, fold_alike
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import Findings, why_no_kernels
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_useful

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpu_selection import busiest_gpus
-from tcprof.analysis.range_folding import find_alike, fold_alike
+from tcprof.analysis.analysis import busiest_gpus
+from tcprof.analysis.folding import find_alike, fold_alike
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks

@@ -1,1 +1,0 @@
-"""The gate for builds: conditions, and what a comparison says of them."""
