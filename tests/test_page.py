@@ -63,7 +63,8 @@ def report():
 
 class TestReport:
     def test_rows_in_the_order_of_a_tree(self, report):
-        assert report.first_column() == ["Range (totals)", "whole capture", "step", "forward", "backward"]
+        ranges = ["Range (totals)", "whole capture", "step", "forward", "backward"]
+        assert report.first_column()[: len(ranges)] == ranges
 
     def test_unknown_is_a_dash(self, report):
         assert [report.rows[4][place] for place in (2, 3)] == ["–"] * 2

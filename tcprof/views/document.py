@@ -221,14 +221,14 @@ class Line:
     """A row, what a click on it selects, and the line that it lies in."""
 
     row: Row
-    kind: str  # module, modules, range or kernel; row for what selects nothing, empty for what only holds others
+    kind: str  # module, modules, range, kernel or gap; row for what selects nothing, empty for what only holds others
     parent: int = -1  # place of that line; -1 for none
     site: KernelUse | None = None  # where it is a kernel in a place, below what the table is grouped by
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """The table of one GPU, grouped by modules, ranges or kernels; ``table`` has its headings and no rows."""
+    """The table of one GPU, grouped by modules, ranges, kernels or gaps; ``table`` has its headings and no rows."""
 
     by: str
     table: Table

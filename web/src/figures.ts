@@ -1,8 +1,9 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id when it comes near the window. */
+import { hasItems } from "./choices";
 import { coarsePointer, narrowScreen, onColors, readColor } from "./colors";
 import { element, find, findAll, onPrint } from "./dom";
+import { type Figure, keepLabels, type PlotElement } from "./plotly";
 import { unpackText } from "./timeline/unpack";
-import { hasItems, keepLabels, type Figure, type PlotElement } from "./plotly";
 
 const CONFIG = {
   responsive: true,

@@ -5,8 +5,10 @@ import { formatPercent, formatScaled, formatSeconds } from "./format";
 import { penOn } from "./timeline/paint";
 import { unpack } from "./timeline/unpack";
 
-interface Metric extends Record<"scale" | "values" | "least" | "low" | "high", number>, Record<"title" | "unit", string> {
+interface Metric extends Record<"low" | "high", number>, Record<"title" | "unit", string> {
   bad: boolean;
+  /** By rank and step; NaN is unknown. */
+  values: Float64Array;
 }
 
 interface Header extends Record<"ranks" | "order" | "steps", number[]> {
@@ -23,24 +25,21 @@ const LABEL = { row: 14, column: 48 }; // pixels from one number to the next
 export async function startHeatmap(): Promise<void> {
   const box = document.querySelector<HTMLElement>("[data-heatmap]");
   if (!box) return;
-  const { header, read } = await unpack<Header>(document.getElementById(box.dataset.heatmap!)!.textContent);
-  new Heatmap(box, header, header.metrics.map(({ values }) => read(values, Float64Array)));
+  new Heatmap(box, await unpack<Header>(document.getElementById(box.dataset.heatmap!)!.textContent));
   find(".undrawn", box).remove();
 }
 
 class Heatmap {
   readonly #box: HTMLElement;
   readonly #header: Header;
-  readonly #values: readonly Float64Array[];
   readonly #canvas: HTMLCanvasElement;
   readonly #metricOf: HTMLSelectElement;
   readonly #orderOf: HTMLSelectElement;
   readonly #row: number; // pixels
   #cursor: { row: number; column: number } | null = null;
 
-  /** @param values - Of each metric, by rank and step. */
-  constructor(box: HTMLElement, header: Header, values: readonly Float64Array[]) {
-    [this.#box, this.#header, this.#values] = [box, header, values];
+  constructor(box: HTMLElement, header: Header) {
+    [this.#box, this.#header] = [box, header];
     this.#canvas = find<HTMLCanvasElement>("canvas", box);
     [this.#metricOf, this.#orderOf] = [find("[data-metric]", box), find("[data-order]", box)];
     this.#row = Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
@@ -56,10 +55,8 @@ class Heatmap {
     return this.#orderOf.value === "cost" ? this.#header.order[row] : row;
   }
 
-  #valueOf(metric: number, row: number, column: number): number {
-    const { metrics, steps } = this.#header;
-    const stored = this.#values[metric][this.#rankAt(row) * steps.length + column];
-    return stored ? metrics[metric].least + (stored - 1) * metrics[metric].scale : NaN; // 0 is unknown
+  #valueOf({ values }: Metric, row: number, column: number): number {
+    return values[this.#rankAt(row) * this.#header.steps.length + column];
   }
 
   #listen(): void {
@@ -88,7 +85,7 @@ class Heatmap {
   #describe(row: number, column: number): string {
     const { metrics, ranks, steps, links } = this.#header;
     const rank = this.#rankAt(row);
-    const texts = metrics.map(({ title, unit }, metric) => `${title} ${format(this.#valueOf(metric, row, column), unit)}`);
+    const texts = metrics.map((metric) => `${metric.title} ${format(this.#valueOf(metric, row, column), metric.unit)}`);
     return `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click: its page" : ""}`;
   }
 
@@ -145,7 +142,7 @@ class Heatmap {
     const { low, high, bad: muchIsBad } = this.#metric;
     for (let row = 0; row < size.height; row++) {
       for (let column = 0; column < size.width; column++) {
-        const value = this.#valueOf(Number(this.#metricOf.value), row, column);
+        const value = this.#valueOf(this.#metric, row, column);
         if (Number.isNaN(value)) continue; // transparent
         const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
         const share = muchIsBad ? part : 1 - part;

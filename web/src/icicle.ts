@@ -1,11 +1,10 @@
 /** Icicles: time in parts of parts, as rows of bars that are buttons; of a recording, or of two sides on one scale. */
 import type { Painted } from "./colors";
-import { describeChange, edgeOf, markTwins, selectRow, showChanges, type Compared } from "./comparison/changes";
 import { element as make, find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
-import { chainOf, KINDS, layOut, rankBars, type Bar, type Bars, type Order, type Side, type Tree } from "./icicle_tree";
-import { select } from "./selection";
-import { parseSelection } from "./selection_fragment";
+import { type Compared, describeChange, edgeOf, markTwins, selectRow, showChanges } from "./icicle_changes";
+import { type Bar, type Bars, chainOf, KINDS, layOut, type Order, rankBars, type Side, type Tree } from "./icicle_tree";
+import { parseSelection, select } from "./selection";
 
 interface Data {
   unit: string;

@@ -1,4 +1,4 @@
-/** Intervals of the timeline, in seconds, each with the id of what it is an instance of. */
+/** Intervals of the timeline, in seconds, and bars in rows. Knows no page. */
 
 export interface Intervals {
   start: Float64Array;
@@ -7,6 +7,14 @@ export interface Intervals {
   /** How many instances each stands for, one after the other: 1 for most. */
   merged: Uint32Array;
 }
+
+/** A time, in seconds. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
+export const spanOf = ({ start, end }: Pick<Intervals, "start" | "end">, bar: number): Span => ({ start: start[bar], end: end[bar] });
 
 /** How often an id lies in a window, and for how long. */
 export interface Share {
@@ -37,7 +45,7 @@ export function placesOf(values: Uint8Array | Uint32Array, wanted: number): Uint
 const MANY = 10_000; // of more, some that are spread evenly tell what is typical
 
 /** The one of an id's intervals whose length is the median, of those that are not merged if there are any; or null. */
-export function typical({ start, end, id, merged }: Intervals, wanted: number): { start: number; end: number } | null {
+export function typical({ start, end, id, merged }: Intervals, wanted: number): Span | null {
   const all = placesOf(id, wanted);
   let single = 0;
   for (let i = 0; i < all.length; i++) if (merged[all[i]] === 1) single++;
@@ -48,7 +56,7 @@ export function typical({ start, end, id, merged }: Intervals, wanted: number): 
   }
   some.sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
   const middle = some[(some.length - 1) >> 1];
-  return middle === undefined ? null : { start: start[middle], end: end[middle] };
+  return middle === undefined ? null : spanOf({ start, end }, middle);
 }
 
 export function firstAbove(values: ArrayLike<number>, limit: number): number {
@@ -59,4 +67,96 @@ export function firstAbove(values: ArrayLike<number>, limit: number): number {
     else from = middle + 1;
   }
   return from;
+}
+
+/** Bars by start, each in a row. */
+export interface PlacedBars extends Intervals {
+  row: Uint8Array;
+}
+
+/** The bars of one row by start, and the latest end so far, by which a window's first one is found. */
+export interface Row {
+  members: Uint32Array;
+  reach: Float64Array;
+}
+
+const MOST_ROWS = 256; // as many as a byte can tell apart
+
+/** The rows that have bars, from the top. */
+export function makeRows({ row: rowOf, end }: Pick<PlacedBars, "row" | "end">): Map<number, Row> {
+  const counts = new Uint32Array(MOST_ROWS);
+  for (let i = 0; i < rowOf.length; i++) counts[rowOf[i]]++;
+  const members = Array.from(counts, (count) => new Uint32Array(count));
+  const reach = Array.from(counts, (count) => new Float64Array(count));
+  const filled = new Uint32Array(MOST_ROWS);
+  const until = new Float64Array(MOST_ROWS).fill(-Infinity);
+  for (let i = 0; i < rowOf.length; i++) {
+    const row = rowOf[i];
+    const place = filled[row]++;
+    if (end[i] > until[row]) until[row] = end[i];
+    members[row][place] = i;
+    reach[row][place] = until[row];
+  }
+  const used = Array.from(counts.keys()).filter((row) => counts[row]);
+  return new Map(used.map((row) => [row, { members: members[row], reach: reach[row] }]));
+}
+
+/** Part of a recording, in seconds, and the width of its bins, below which bars are drawn together. */
+export interface Window {
+  low: number;
+  high: number;
+  narrow: number;
+}
+
+/** Look at the bars of one row in a window.
+ *
+ * @param wide - Is given each bar that is at least a bin wide.
+ * @param merge - Is given the seconds of each other bar, for each bin that it reaches into.
+ */
+export function scanRow(
+  { start: starts, end: ends }: Pick<Intervals, "start" | "end">, { members, reach }: Row, { low, high, narrow }: Window,
+  wide: (bar: number) => void, merge: (bin: number, bar: number, seconds: number) => void,
+): void {
+  let [bin, border] = [-1, low]; // of the bar at hand, and where that bin ends: bars are by start
+  for (let k = firstAbove(reach, low); k < members.length; k++) {
+    const bar = members[k];
+    const start = starts[bar];
+    if (start >= high) break;
+    const end = ends[bar];
+    if (end <= low) continue;
+    if (end - start >= narrow) { wide(bar); continue; }
+    while (start >= border) border = low + (++bin + 1) * narrow;
+    if (end <= border) merge(bin, bar, end - start);
+    else {
+      merge(bin, bar, border - start);
+      merge(bin + 1, bar, end - border);
+    }
+  }
+}
+
+/** A part of a bar. */
+interface Piece extends Span {
+  bar: number;
+}
+
+/** Cut some bars that lie in each other, by start, to the one that is open at each time and began last. */
+export function innermost({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Piece[] {
+  const pieces: Piece[] = [];
+  const open: number[] = [];
+  let time = -Infinity;
+  const add = (until: number) => {
+    if (until > time) pieces.push({ bar: open[open.length - 1], start: time, end: until });
+    time = Math.max(time, until);
+  };
+  const close = (before: number) => {
+    while (open.length && end[open[open.length - 1]] <= before) { add(end[open[open.length - 1]]); open.pop(); }
+  };
+  for (let i = 0; i < some.length; i++) {
+    close(start[some[i]]);
+    if (open.length) add(start[some[i]]);
+    time = start[some[i]];
+    open.push(some[i]);
+  }
+  close(Infinity);
+  return pieces;
 }

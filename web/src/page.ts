@@ -1,5 +1,5 @@
 /** The script of all pages, but the colours before the first paint: it starts what it finds. */
-import { followBars, showChosen, startGroups } from "./comparison/groups";
+import { followCircled, followFigure, startParts } from "./choices";
 import { startSaving } from "./csv";
 import { findAll, press } from "./dom";
 import { startExplorers } from "./explorer/tools";
@@ -7,14 +7,11 @@ import { startFigures } from "./figures";
 import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
 import { startIdle } from "./panel/gaps";
-import { followLasso, startLasso } from "./lasso";
-import { openAround } from "./address";
-import { foldVerdict, markDrawn, startKeys, startPage } from "./shell";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
-import { currentSelection, onSelection, startSelection } from "./selection";
-import { parseSelection } from "./selection_fragment";
+import { currentSelection, onSelection, openAround, parseSelection, startSelection } from "./selection";
+import { foldVerdict, markDrawn, startKeys, startPage } from "./shell";
 import type { Finding } from "./timeline/subjects";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 
@@ -50,7 +47,7 @@ function startSelecting(timeline: Timeline): void {
   const { subjects } = timeline;
   window.tcprof = timeline;
   subjects.findings = readFindings();
-  followLasso(subjects, () => timeline.gpu.gpu);
+  followCircled(subjects, () => timeline.gpu.gpu);
   onSelection(({ selection, from }) => {
     if (selection?.kind === "finding" && from === "address") openAround(`finding-${selection.name}`);
   });
@@ -71,12 +68,8 @@ startPage(() => {
   startKeys();
   startSaving((id) => (timeline && id === "timeline" ? timeline.rows() : null));
   startIcicles();
-  const explored = startExplorers(drawing).then(startGroups);
-  const drawn = startFigures((plot, figure) => {
-    startLasso(plot, figure);
-    followBars(plot, figure);
-    if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
-  });
+  const explored = startExplorers(drawing).then(startParts);
+  const drawn = startFigures(followFigure);
   const selecting = Promise.all([drawing, explored]).then(([found]) => {
     timeline = found;
     if (found) startSelecting(found);

@@ -17,7 +17,7 @@ export type Values = ArrayLike<Value> | PackedArray;
 
 /** What a figure says of one of its traces: see the functions in tcprof that write `meta`. */
 export interface TraceMeta {
-  /** A click on a point selects what its customdata names, see selection_fragment.ts. */
+  /** A click on a point selects what its customdata names, see selection.ts. */
   selects?: boolean;
   /** A click on a bar shows the rows of the table of this id that are of the groups in its customdata. */
   chooses?: string;
@@ -72,11 +72,6 @@ export interface PlotElement extends HTMLElement {
   on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
   /** What is drawn; none before that. */
   readonly data?: Trace[];
-}
-
-/** Whether a figure has circles that stand for kernels. */
-export function hasItems({ data }: Partial<Figure>): boolean {
-  return data?.some(({ meta }) => meta?.items) ?? false;
 }
 
 /** Keep all labels of vertical axes: plotly would measure each, to hide those that hang over the figure's edge, and none does. */

@@ -1,8 +1,7 @@
 /** What is the same on all pages: their colours, the parts that open, paper, and keys with the list of them. */
-import { openLinkedParts } from "./address";
 import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
 import { find, findAll, onPageKey, onPrint, whenParsed } from "./dom";
-import { currentSelection, select } from "./selection";
+import { currentSelection, openLinkedParts, select } from "./selection";
 
 /** Start these once the page is parsed, and then what is its own. */
 export function startPage(start: () => void): void {

@@ -1,7 +1,7 @@
 // The part of a recording that has the work.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { busyPart } from "../src/timeline/busy";
+import { busyPart } from "../src/timeline/shown";
 
 const sides = (spans: [number, number][]) => [0, 1].map((side) => Float64Array.from(spans, (span) => span[side]));
 const iterating = (steps: [number, number][], ...spans: [number, number][]) => {

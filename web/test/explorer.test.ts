@@ -1,8 +1,7 @@
 // The rows of the page's table: what is asked for, opened and sorted by.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Grouping } from "../src/explorer/data";
-import { EVERYTHING, Model } from "../src/explorer/model";
+import { EVERYTHING, type Grouping, Model } from "../src/explorer/model";
 
 // whole > net > (layer a > kernels 1 and 2; layer b > kernel 1); net is slower in b.
 const GROUPING: Grouping = {

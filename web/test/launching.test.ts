@@ -1,7 +1,7 @@
 // What launched what: by the time of the launch on the CPU.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeRows } from "../src/timeline/bars";
+import { makeRows } from "../src/intervals";
 import { outlinesIn } from "../src/timeline/highlights";
 import { activeOf, busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
 import { meanWithin } from "../src/timeline/samples";

@@ -1,7 +1,7 @@
 // What is selected, as the fragment of an address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromFragment, isSame, nameOfSame, parseSelection, toFragment, type PageState, type Selection } from "../src/selection_fragment";
+import { fromFragment, isSame, nameOfSame, type PageState, parseSelection, type Selection, toFragment } from "../src/selection";
 
 const HOSTILE = "</script>&gpu=7#x=1 %zz \u2028+=?\"'";
 const SELECTIONS: Selection[] = [

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { makeRows, scanRow } from "../src/timeline/bars";
-import { endsOf, group, makeTrack, stepLine, windowOf, type Level } from "../src/timeline/samples";
+import { makeRows, scanRow } from "../src/intervals";
+import { endsOf, group, type Level, makeTrack, stepLine, windowOf } from "../src/timeline/samples";
 import { unpack } from "../src/timeline/unpack";
 
 const all = (values: Uint16Array) => () => ({ mean: values, low: values, high: values });
@@ -20,17 +20,21 @@ function numbers(seed: number): () => number {
 
 test("unpacks what Python packs: planes of bytes, differences, a base and a factor", async () => {
   const header = { name: "x", arrays: [
-    { at: 0, length: 3, bytes: 2, base: -5, factor: 1, ascending: 0 },
-    { at: 6, length: 3, bytes: 1, base: 7, factor: 10, ascending: 1 },
-  ] };
+    { at: 0, length: 3, bytes: 2, base: -5, factor: 1, least: null, type: "i4" },
+    { at: 6, length: 3, bytes: 1, base: 7, factor: 10, least: 0, type: "f8", scale: 0.5 },
+    { at: 6, length: 3, bytes: 1, base: 0, factor: 1, least: null, type: "f8", scale: 2, unknown: 10, behind: 1 },
+    { at: 9, length: 2, bytes: 1, base: 0, factor: 1, least: -1, type: "i4" },
+  ], first: { array: 0 }, inner: { list: [{ second: { array: 1 } }], third: { array: 2 }, fourth: { array: 3 } } };
   const head = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(4);
   size.writeUInt32LE(head.length);
-  const planes = Buffer.from([0, 1, 255, 0, 1, 2, 0, 10, 3]);
-  const { header: found, read } = await unpack<{ name: string }>(`\n${deflateSync(Buffer.concat([size, head, planes])).toString("base64")}\n`);
+  const planes = Buffer.from([0, 1, 255, 0, 1, 2, 0, 5, 3, 1, 0]);
+  const found = await unpack<typeof header>(`\n${deflateSync(Buffer.concat([size, head, planes])).toString("base64")}\n`);
   assert.equal(found.name, "x");
-  assert.deepEqual([...read(0, Float64Array)], [-5, 252, 762]);
-  assert.deepEqual([...read(1, Float64Array, 0.5)], [3.5, 53.5, 68.5]);
+  const { first, inner: { list: [{ second }], third, fourth } } = found as unknown as {
+    first: Int32Array; inner: { list: { second: Float64Array }[]; third: Float64Array; fourth: Int32Array } };
+  assert.deepEqual([first, second], [Int32Array.of(-5, 252, 762), Float64Array.of(3.5, 28.5, 43.5)]);
+  assert.deepEqual([third, fourth], [Float64Array.of(3.5, 38.5, 49.5), Int32Array.of(0, -1)]);
 });
 
 test("the ends of intervals are the next starts, but before gaps", () => {

@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCount, formatPercent, formatSeconds, timeTicks } from "../src/format";
-import { innermost, makeRows } from "../src/timeline/bars";
-import type { RangeBars } from "../src/timeline/gpus";
-import type { Header } from "../src/timeline/header";
-import { FAINT, fillInner, fillRanges, fillWork, IDLE, type FilledLane, type View } from "../src/timeline/lanes";
+import { innermost, makeRows } from "../src/intervals";
+import type { Header, RangeBars } from "../src/timeline/data";
+import { FAINT, type FilledLane, fillInner, fillRanges, fillWork, IDLE, type View } from "../src/timeline/lanes";
 
 const NAMES = {
   classes: ["tensor", "other", "idle"].map((name) => ({ name, color: name, text: "dark" })),

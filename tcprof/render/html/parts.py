@@ -17,7 +17,6 @@ from tcprof.views.tables import Cell, Heading, Table
 
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
-_UNKNOWN = 0  # all known values are stored one higher
 _SCALES = {"ns": 1.0, "pct": 1e-3, "hz": 1e5}  # of the units of columns: what one in the stored numbers is
 
 
@@ -68,14 +67,11 @@ def _pack_cells(cells: HeatMap) -> str:
     store = ArrayStore()
     metrics: list[dict[str, Any]] = []
     for column, is_bad, values in cells.metrics:
-        scale = _SCALES[column.unit]
         figures = values.to_numpy(float).ravel()
-        least = np.nanmin(figures)
-        stored = np.where(np.isnan(figures), _UNKNOWN, np.round((figures - least) / scale) + 1).astype(np.int64)
         low, high = np.nanquantile(figures, (0.01, 0.99)).clip(0)  # below the median of the others is no loss
         metrics.append(
-            {"title": column.title, "unit": column.unit, "scale": scale, "bad": is_bad, "values": store.add(stored)}
-            | {"least": float(least), "low": float(low), "high": float(high)}
+            {"title": column.title, "unit": column.unit, "bad": is_bad, "low": float(low), "high": float(high)}
+            | {"values": store.add_rounded(figures, _SCALES[column.unit], "f8")}
         )
     header = {"ranks": cells.ranks, "order": cells.order, "steps": cells.first_steps, "links": cells.links}
     return store.pack({**header, "metrics": metrics})
@@ -87,7 +83,7 @@ _WIDEST, _WIDEST_WORDS = 28, 18  # columns, in letters
 
 
 def pack_explorer(explorer: Explorer) -> Markup:
-    """Pack a table in letters that a script element may hold: see ``web/src/explorer/data.ts``."""
+    """Pack a table in letters that a script element may hold: see ``web/src/explorer/model.ts``."""
     return Markup(ArrayStore().pack({"groupings": [_describe(grouping) for grouping in explorer.groupings]}))
 
 

@@ -1,4 +1,4 @@
-"""One table of a recording's modules, ranges and kernels: grouped by one of them, down to each kernel in its place."""
+"""One table of a recording's modules, ranges, kernels and gaps: grouped by one, down to each kernel in its place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.gaps import list_gaps
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import SEPARATOR
@@ -22,9 +23,10 @@ from tcprof.views.paths import LONGEST_NAME, without_repeats
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import list_ranges
-from tcprof.views.recording.time import list_time
+from tcprof.views.recording.time import ABOUT_GAPS, list_sums, list_time
 from tcprof.views.tables import Cell, Heading, Row, Table, bar_length, sort_key
 
+MOST_CAUSES = 100  # of idle time, each in a range
 MOST_LINES = 10_000  # of the rows of all GPUs, and of the kernels below them
 _LOST = Heading(
     "Lost time",
@@ -64,7 +66,8 @@ def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: st
         ),
     ]
     completed = tuple(_complete(grouping) for grouping in groupings)
-    return (Explorer(completed),) if completed else ()
+    of_gaps = tuple(map(_by_gap, list_sums(analysis, list_gaps(analysis).gap_sums, MOST_CAUSES)))
+    return (Explorer((*completed, *of_gaps)),) if completed else ()
 
 
 def _read_launches(analysis: Analysis) -> pd.DataFrame:
@@ -241,6 +244,18 @@ def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: s
         lines.append(Line(row, "kernel"))
         _hang(lines, below.get(row.item, ()), False, table.headings)
     return Grouping("kernel", replace(table, rows=()), tuple(lines), (note,))
+
+
+def _by_gap(table: Table) -> Grouping:
+    """Group idle time by cause, and in it by range; a row selects the longest gap that it stands for."""
+    whole = max(_number(row.cells, 0) for row in table.rows)
+    lines = []
+    for line in Grouping.of_table(table).lines:
+        time, *further = line.row.cells
+        time = replace(time, bar=bar_length(100 * _number((time,), 0) / whole), of_time=True)
+        row = replace(line.row, cells=(time, *further))
+        lines.append(replace(line, kind="gap" if row.item > 0 else "row", row=row))
+    return Grouping("gap", replace(table, rows=()), tuple(lines), ABOUT_GAPS, is_ordered=True)
 
 
 def _complete(grouping: Grouping) -> Grouping:

@@ -337,12 +337,16 @@ def list_sums(analysis: Analysis, sums: pd.DataFrame, limit: int | None) -> list
     for gpu, gpu_rows in split_by_gpu(sums):
         kept = gpu_rows.head(len(gpu_rows) if limit is None else limit)
         causes = gpu_rows.groupby("cause", sort=False)[_ADDED].sum()
-        causes["longest_ns"] = gpu_rows.groupby("cause", sort=False)["longest_ns"].max()
+        longest = gpu_rows.sort_values("longest_ns", kind="stable").groupby("cause", sort=False)
+        causes[["longest_ns", "longest_gap"]] = longest[["longest_ns", "longest_gap"]].last()
         listed = []
         for row in causes.sort_values("saving_ns", ascending=False, kind="stable").reset_index().to_dict("records"):
-            listed.append(Row(row["cause"] or "unknown", _sum_cells(row, _SUMS)))
+            listed.append(Row(row["cause"] or "unknown", _sum_cells(row, _SUMS), item=int(row["longest_gap"])))
             parts = kept[kept["cause"] == row["cause"]].to_dict("records")
-            listed += [Row(_name_part(part), _sum_cells(part, _SUMS), 2, nested=True) for part in parts]
+            listed += [
+                Row(_name_part(part), _sum_cells(part, _SUMS), 2, nested=True, item=int(part["longest_gap"]))
+                for part in parts
+            ]
         further = {"hidden": len(gpu_rows) - len(kept), "more": LEFT_OUT.format(command=_ALL)}
         tables.append(make_table(analysis, gpu, "Idle time of", "Idle time by cause", headings, listed, **further))
     return tables

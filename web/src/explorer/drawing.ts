@@ -1,8 +1,7 @@
 /** The head and the rows of the table, as elements. Names are text. */
 import { element } from "../dom";
 import { formatSeconds } from "../format";
-import type { Column } from "./data";
-import type { Key, Model, Seen } from "./model";
+import type { Column, Key, Model, Seen } from "./model";
 
 /** Rows of what is selected, those that hold some, and what is said of each in the timeline's window; null for all of it. */
 export interface Marks {

@@ -3,12 +3,10 @@ import type { Cells } from "../csv";
 import { element, find, isPlain, onPrint } from "../dom";
 import { formatSeconds } from "../format";
 import { countWithin } from "../intervals";
-import { onSelection, select, type Selection } from "../selection";
-import { nameOfSame } from "../selection_fragment";
+import { nameOfSame, onSelection, select, type Selection } from "../selection";
 import type { Timeline, WindowChange } from "../timeline/timeline";
-import type { Grouping, Kind } from "./data";
-import { makeHead, makeRow, markRow, shownColumns, type Marks, type Shown } from "./drawing";
-import { Model, type Key, type Seen } from "./model";
+import { makeHead, makeRow, markRow, type Marks, type Shown, shownColumns } from "./drawing";
+import { type Grouping, type Key, type Kind, Model, type Seen } from "./model";
 import { VirtualRows } from "./virtual";
 
 /** Milliseconds that the timeline's window must stay before the rows follow it. */

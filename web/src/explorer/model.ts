@@ -1,5 +1,5 @@
 /** Which rows of a table are seen, and in which order: what a reader asks for, opens and sorts by. Knows no page. */
-import type { Grouping } from "./data";
+import { unpack } from "../timeline/unpack";
 
 /** What a reader asks for: of launches of kernels, and of names. */
 interface Wanted {
@@ -226,4 +226,60 @@ export class Model {
       level = inside.filter((row) => kind[row] !== "");
     }
   }
+}
+
+export interface Column {
+  title: string;
+  meaning: string;
+  /** What its numbers are called in a file. */
+  columns: readonly string[];
+  words: boolean;
+  shown: boolean;
+  /** Letters that its texts take at most. */
+  width: number;
+  text: readonly string[];
+  /** What each row is sorted by: a number or a word; empty where unknown. */
+  sort: readonly string[];
+  note?: readonly string[];
+  /** Lengths of bars, in percent; negative for none. */
+  bar?: readonly number[];
+  /** Whether a change is better or worse. */
+  tone?: readonly string[];
+  /** The numbers of a row in a file, where the column stands for several. */
+  values?: readonly (readonly string[])[];
+}
+
+/** What a row selects; "row" for nothing, and "" for what only holds others together. */
+export type Kind = "module" | "modules" | "range" | "kernel" | "gap" | "row" | "";
+
+/** Rows by columns; each comes after the one that it lies in. */
+export interface Rows
+  extends Record<"name" | "full" | "tag", readonly string[]>, Record<"item" | "parent", readonly number[]> {
+  kind: readonly Kind[];
+  /** The part of a change that each belongs to, where a reader may choose some. */
+  group?: readonly string[];
+  /** The numbers of the modules that some rows stand for, by the place of the row. */
+  alike: Readonly<Record<number, readonly number[]>>;
+}
+
+/** The rows that are launches of a kernel in a place, with what a reader may ask for. */
+export interface Sites
+  extends Record<"line" | "isTensor" | "ns", readonly number[]>, Record<"phase" | "precision" | "timeClass", readonly string[]> {}
+
+/** The table of a GPU, grouped by modules, ranges or kernels. */
+export interface Grouping extends Record<"name" | "caption" | "first" | "more", string> {
+  by: "module" | "range" | "kernel" | "gap" | "";
+  gpu: number;
+  /** Whether its rows are in the order that a reader sees first. */
+  isOrdered: boolean;
+  notes: readonly string[];
+  columns: readonly Column[];
+  rows: Rows;
+  sites: Sites;
+}
+
+export async function readGroupings(packed: Element): Promise<readonly Grouping[]> {
+  const { groupings } = await unpack<{ groupings: Grouping[] }>(packed.textContent);
+  packed.remove(); // its letters take memory, and are needed no more
+  return groupings;
 }

@@ -4,10 +4,8 @@ import { element, find, findAll, press } from "../dom";
 import { formatCount } from "../format";
 import { onSelection } from "../selection";
 import type { Timeline } from "../timeline/timeline";
-import { readGroupings, type Grouping } from "./data";
 import { columnBox, Explorer } from "./explorer";
-import { gapGrouping } from "./gaps";
-import { EVERYTHING } from "./model";
+import { EVERYTHING, type Grouping, readGroupings } from "./model";
 
 /** The tables of a page by the ids of their boxes, once they are drawn. */
 export const explorers = new Map<string, Explorer>();
@@ -18,10 +16,8 @@ export async function startExplorers(drawing: Promise<Timeline | null>): Promise
 }
 
 async function startExplorer(box: HTMLElement, drawing: Promise<Timeline | null>): Promise<void> {
-  const packed = await readGroupings(document.getElementById(box.dataset.explorer!)!);
+  const groupings = await readGroupings(document.getElementById(box.dataset.explorer!)!);
   const timeline = await drawing; // its names are what the rows select
-  const gaps = packed[0].by ? timeline?.subjects.gpus.flatMap(gapGrouping) : [];
-  const groupings = [...packed, ...gaps ?? []];
   const tell = () => { if (explorer) update(box, explorer); };
   let explorer: Explorer | null = null;
   box.hidden = false; // so that it has a height

@@ -1,13 +1,12 @@
-/** What the inspector tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
+/** What the inspector tells of a selection: figures, time by class, kernels, what launched it, and where one can go from it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
-import type { Figures, Totals } from "../timeline/details";
-import { activeOf, busyTime, modulesWithin, openAt, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
+import { firstAbove, type Span, spanOf } from "../intervals";
+import type { Selection } from "../selection";
+import type { Figures, Gpu } from "../timeline/data";
+import { activeOf, busyTime, modulesWithin, openAt, ownKernels, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
-import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
-import { firstAbove } from "../intervals";
-import type { Gpu } from "../timeline/gpus";
-import { factsOfGap, listsOfGap, titleOfGap, type Line } from "./gaps";
-import { stepsOf, type Steps } from "./steps";
+import type { Subject, Subjects } from "../timeline/subjects";
+import { factsOfGap, type Line, listsOfGap, shareOfStep, titleOfGap } from "./gaps";
 
 const MOST = 8; // lines of a list
 
@@ -128,8 +127,7 @@ const tensorRate = (of: FigureOf, seconds: number): Facts[number] => ["Tensor FL
 function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Facts {
   const bar = instances[at];
   const { percents, kernels } = gpu.lanes.host;
-  const figures: Figures = gpu.details.instances;
-  const of = (name: string) => figures[name]?.[bar] ?? NaN;
+  const of = figureOf(gpu.details.instances, bar);
   const window = subjects.windowOf(gpu, bar);
   return [
     ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
@@ -150,7 +148,7 @@ function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Facts {
     ["Time, total", formatSeconds(seconds)],
     ["Time, mean", formatSeconds(seconds / of("launch_count"))],
     ["Time per step", formatSeconds(1e-9 * of("kernel_ns"))],
-    ["Share of the step", formatPercent((1e-7 * of("kernel_ns")) / gpu.meanStep)],
+    ["Share of the step", shareOfStep(gpu, 1e-9 * of("kernel_ns"))],
     ...kindFacts(subjects, gpu, id),
   ];
 }
@@ -181,7 +179,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
   const isKnown = call >= 0 && Math.abs(calls.start[call] - launched[bar]) < 1e-7;
   return [
     ["Duration", lengthOf(place)],
-    ["Share of the step", formatPercent((100 * (work.end[bar] - work.start[bar])) / gpu.meanStep)],
+    ["Share of the step", shareOfStep(gpu, work.end[bar] - work.start[bar])],
     ...kindFacts(subjects, gpu, id),
     ["Tensor Active, this launch", formatPercent(work.percents.tensor_active_pct[bar])],
     ["Tensor FLOP/s, this launch", formatScaled(of("tensor_flop") / of("launch_count") / (work.end[bar] - work.start[bar]), "FLOP/s")],
@@ -208,7 +206,7 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
 
 function moduleFacts(subject: Subject): Facts {
   const { gpu: { details }, id, parts } = subject;
-  const of = parts ? (name: string) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
+  const of = parts ? (name: string) => sumOf(details.modules.figures, parts, name) : figureOf(details.modules.figures, id);
   const seconds = 1e-9 * of("kernel_ns");
   const { steps } = details.modules;
   const per = steps > 1 ? " per step" : "";
@@ -318,7 +316,7 @@ function launcherLists(subjects: Subjects, subject: Subject): List[] {
 /** The module of one launch. */
 function moduleList({ gpu, instances, at }: Subject): List {
   const { modules, moduleOf } = gpu.details;
-  const name = modules.names[modules.rowOf.get(moduleOf[instances[at]]) ?? -1];
+  const name = modules.names[moduleOf[instances[at]]];
   return { title: "Module", lines: name ? [{ name, note: "", selection: { kind: "module", gpu: gpu.gpu, name } }] : [], more: 0 };
 }
 
@@ -331,10 +329,10 @@ function listOf<Thing>(title: string, things: readonly Thing[], line: (thing: Th
 /** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
 function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject, steps: number): Facts {
   const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
-  const mine = modules.own.filter(({ module }) => within.has(module));
+  const mine = ownKernels(modules).filter(({ module }) => within.has(module));
   const phases = [...new Set(mine.map(({ phase }) => phase))];
   return phases.length < 2 ? [] : phases.map((phase) => {
-    const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
+    const shares = mine.filter((each) => each.phase === phase);
     const active = formatActive(shares);
     return [`In ${phase}`, formatSeconds(sumOver(shares, "seconds") / steps) + (active === "–" ? "" : `, Tensor Active ${active}`)];
   });
@@ -349,26 +347,89 @@ function formatActive(shares: readonly WorkShare[]): string {
 /** The modules that launch a kernel, by phase, each with its share of the kernel's time in all of them. */
 function launchingModules({ gpu, id }: Subject): List {
   const { modules } = gpu.details;
-  const mine = modules.own.filter(({ share }) => share.id === id).sort((a, b) => b.share.seconds - a.share.seconds);
-  const whole = sumOver(mine.map(({ share }) => share), "seconds");
-  return listOf("Modules that launch it", mine, ({ module, phase, share: { count, seconds } }) => {
-    const name = modules.names[modules.rowOf.get(module) ?? -1] ?? "";
+  const mine = ownKernels(modules).filter((each) => each.id === id).sort((a, b) => b.seconds - a.seconds);
+  const whole = sumOver(mine, "seconds");
+  return listOf("Modules that launch it", mine, ({ module, phase, count, seconds }) => {
+    const name = modules.names[module] ?? "";
     const note = `${phase}: ${formatPercent((100 * seconds) / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;
     return { name, note, selection: name ? { kind: "module", gpu: gpu.gpu, name } : null };
   });
 }
 
 /** The figures of one thing, by their names; NaN where unknown. */
-function figureOf({ rowOf, figures }: Totals, id: number): (name: string) => number {
-  const row = rowOf.get(id);
-  return (name) => (row === undefined ? NaN : figures[name]?.[row] ?? NaN);
-}
+const figureOf = (figures: Figures, id: number): FigureOf => (name) => figures[name]?.[id] ?? NaN;
 
 /** A figure of several modules: their sum, or of a percentage of their time the mean by time; no interval of it. */
-function sumOf(modules: Totals, parts: readonly Subject[], name: string): number {
-  const sum = (weight: (of: (name: string) => number) => number) =>
+function sumOf(modules: Figures, parts: readonly Subject[], name: string): number {
+  const sum = (weight: (of: FigureOf) => number) =>
     parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
   if (/_(low|high)_pct$/.test(name)) return NaN;
   if (!name.startsWith("tensor_active")) return sum((of) => of(name));
   return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
+}
+
+export interface Steps {
+  previous: Selection | null;
+  next: Selection | null;
+  /** The instance that took longest on the GPU; null where there is only one. */
+  longest: Selection | null;
+  /** The one with the lowest Tensor Active; null where that is known of none. */
+  least: Selection | null;
+}
+
+export const NOWHERE: Steps = { previous: null, next: null, longest: null, least: null };
+
+export function stepsOf(subjects: Subjects, subject: Subject): Steps {
+  const { selection, instances, at } = subject;
+  if (selection.kind === "window") return windowSteps(selection);
+  if (!instances.length) return NOWHERE;
+  const select = (place: number): Selection | null => {
+    if (place < 0 || place >= instances.length) return null;
+    if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
+    const numbers = selection.kind === "step" ? subject.gpu.details.steps : selection.kind === "gap" ? subject.gpu.details.gaps : null;
+    return numbers && "number" in selection ? { ...selection, number: numbers.number[place] } : null;
+  };
+  return {
+    previous: at < 0 ? null : select(at - 1),
+    next: select(at + 1),
+    longest: instances.length > 1 ? select(longestOf(subjects, subject)) : null,
+    least: instances.length > 1 && selection.kind !== "gap" ? select(leastActiveOf(subject)) : null,
+  };
+}
+
+function windowSteps(selection: Selection & { kind: "window" }): Steps {
+  const length = selection.end - selection.start;
+  const moved = (by: number) => ({ ...selection, start: selection.start + by, end: selection.end + by });
+  return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null, least: null };
+}
+
+function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {
+  const { steps, gaps } = gpu.details;
+  const bars = selection.kind === "kernel" ? gpu.lanes.work : selection.kind === "gap" ? gaps! : steps;
+  return placeOfLeast(instances, (bar) => {
+    const span = selection.kind === "range" ? subjects.windowOf(gpu, bar) : spanOf(bars, bar);
+    return span.start - span.end;
+  });
+}
+
+/** The place of the instance with the lowest Tensor Active, of those of which it is known; -1 where it is of none. */
+function leastActiveOf({ selection, gpu, instances }: Subject): number {
+  const { lanes: { host, work }, details: { steps }, curves } = gpu;
+  const curve = curves.get("Tensor Active");
+  return placeOfLeast(instances, (bar) => {
+    if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
+    if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
+    const [level] = curve?.levels ?? [];
+    return level ? meanWithin(level, level.curves[curve!.place](), curve!.step, steps.start[bar], steps.end[bar]) : NaN;
+  });
+}
+
+/** The place of the first bar of which something is least; -1 where it is known of none. */
+function placeOfLeast(bars: Uint32Array, valueOf: (bar: number) => number): number {
+  let [best, least] = [-1, Infinity];
+  for (let place = 0; place < bars.length; place++) {
+    const value = valueOf(bars[place]);
+    if (value < least) [best, least] = [place, value]; // NaN is below nothing
+  }
+  return best;
 }

@@ -1,11 +1,8 @@
 /** What is said of idle time: of one gap, and of all by what causes them and where. */
 import { formatCount, formatMoment, formatPercent, formatSeconds } from "../format";
-import { countWithin } from "../intervals";
+import { countWithin, innermost } from "../intervals";
 import { select, type Selection } from "../selection";
-import { innermost } from "../timeline/bars";
-import type { Gaps } from "../timeline/details";
-import { nameOfCause } from "../explorer/gaps";
-import type { Gpu } from "../timeline/gpus";
+import type { Gaps, Gpu } from "../timeline/data";
 import { runningIn } from "../timeline/launching";
 import type { Subject, Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
@@ -16,6 +13,8 @@ export interface Line {
   selection: Selection | null;
 }
 
+const nameOfCause = (cause: string) => (cause ? cause[0].toUpperCase() + cause.slice(1) : "Unknown cause");
+
 const HINTS: Record<string, string> = {
   "launch-bound": "The CPU launches kernels more slowly than the GPU runs them",
   synchronization: "The CPU waited for the GPU, and launched nothing meanwhile",
@@ -24,6 +23,8 @@ const HINTS: Record<string, string> = {
   "CPU work": "The CPU was busy with other work, and launched nothing",
   "launched before": "The next work was already launched; the GPU took time to start it",
 };
+
+export const shareOfStep = ({ meanStep }: Gpu, seconds: number) => formatPercent((100 * seconds) / (meanStep ?? NaN));
 
 const whereOf = ({ header }: Subjects, gaps: Gaps, at: number) => {
   const path = header.links.ranges[gaps.path[at]] ?? "";
@@ -44,7 +45,7 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
     ["Why", HINTS[causes[gaps.cause[at]]] ?? "–"],
     ["Where", whereOf(subjects, gaps, at) || "outside ranges"],
     ["Length", formatSeconds(length)],
-    ["Share of the step", formatPercent((100 * length) / gpu.meanStep)],
+    ["Share of the step", shareOfStep(gpu, length)],
     ["Filling all such gaps saves up to", savingOfLike(gaps, at)],
     ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
     ["Launches in it", formatCount(gaps.launches[at])],
@@ -98,6 +99,6 @@ function longestGap({ gpu, details: { gaps } }: Gpu, idle: HTMLElement): Selecti
       if (Boolean(gaps.between[i]) === (idle.dataset.between !== undefined) && saves > (gaps.saves[best] ?? 0)) best = i;
     });
   }
-  const number = gaps.number[best] ?? gaps.sums.find(({ longest_gap: listed }) => listed)?.longest_gap;
+  const number = gaps.number[best] ?? gaps.costliest;
   return number ? { kind: "gap", gpu, number } : null;
 }

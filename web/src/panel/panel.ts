@@ -1,11 +1,9 @@
 /** The inspector beside the table, which tells of what is selected. */
 import { element, find, findAll, onPageKey } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
-import { currentSelection, onSelection, select } from "../selection";
-import { toFragment, type Selection } from "../selection_fragment";
+import { currentSelection, onSelection, select, type Selection, toFragment } from "../selection";
 import type { Timeline } from "../timeline/timeline";
-import { NOWHERE, type Steps } from "./steps";
-import { describe, type ClassTime, type PanelContent } from "./content";
+import { type ClassTime, describe, NOWHERE, type PanelContent, type Steps } from "./content";
 import type { Line } from "./gaps";
 
 const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", m: "least" };

@@ -2,9 +2,8 @@
 import { element, find } from "../dom";
 import { formatCount, formatPercent, formatSeconds } from "../format";
 import { select, type Selection } from "../selection";
-import type { Totals } from "../timeline/details";
+import type { Gpu } from "../timeline/data";
 import { busyTime } from "../timeline/launching";
-import type { Gpu } from "../timeline/gpus";
 import type { Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
 import { withoutMark } from "./panel";
@@ -74,8 +73,11 @@ function search({ header }: Subjects, gpu: Gpu, wanted: string): Found[] {
   const words = wanted.split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   const { paths, kernels, modules } = gpu.details;
-  const known = (names: readonly string[], { rowOf }: Totals) => names.filter((_, id) => rowOf.has(id));
-  const all = { range: known(header.links.ranges, paths), module: modules.names, kernel: known(header.links.kernels, kernels) };
+  const known = (names: readonly string[], counts: Float32Array) => names.filter((_, id) => !Number.isNaN(counts[id]));
+  const all = {
+    range: known(header.links.ranges, paths.instance_count), module: modules.names.filter(Boolean),
+    kernel: known(header.links.kernels, kernels.launch_count),
+  };
   const hits = (["range", "module", "kernel"] as const).flatMap((kind) => all[kind].map((name): Found => ({ kind, gpu: gpu.gpu, name })))
     .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   const rank = ({ name }: Found) => (name.toLowerCase().startsWith(words[0]) ? 0 : 1);

@@ -2,13 +2,13 @@
 import { onColors, readColor } from "../colors";
 import { element, find, onKeys } from "../dom";
 import { formatSeconds } from "../format";
-import type { Intervals } from "../intervals";
+import { type Intervals, type Span, spanOf } from "../intervals";
 import { onSelection } from "../selection";
-import type { Gpu } from "../timeline/gpus";
+import type { Gpu } from "../timeline/data";
 import { penOn } from "../timeline/paint";
 import { windowOf } from "../timeline/samples";
 import type { Shown } from "../timeline/shown";
-import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import type { Subject, Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
 
 const LEAST_DRAG = 4; // pixels that are no click

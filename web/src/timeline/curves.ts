@@ -1,9 +1,8 @@
 /** The curves of a window: their points, how they are painted, and what the pointer finds. Knows no page. */
 import { formatPercent, formatScaled } from "../format";
 import { firstAbove } from "../intervals";
-import type { Gpu } from "./gpus";
-import type { Strip } from "./header";
-import { stepLine, windowOf, type Curve, type Level, type Line } from "./samples";
+import type { Gpu, Strip } from "./data";
+import { type Curve, type Level, type Line, stepLine, windowOf } from "./samples";
 
 const REACH = 14; // pixels beside a line that still are on it
 const ALIKE = 0.1; // pixels by which heights are not told apart

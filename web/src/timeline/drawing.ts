@@ -1,15 +1,14 @@
 /** The timeline as it is drawn, on one canvas: what is in its window, and what the pointer finds there. */
-import { isDark, readColor, type Painted } from "../colors";
+import { isDark, type Painted, readColor } from "../colors";
 import { element, find } from "../dom";
 import { formatMoment, formatSeconds, timeTicks } from "../format";
 import { firstAbove } from "../intervals";
-import { fillCurves, heightIn, nearestPoint, type FilledCurve } from "./curves";
-import type { Gpu } from "./gpus";
-import type { Header } from "./header";
-import { outlinesIn, type Highlights } from "./highlights";
-import { fillCalls, fillInner, fillRanges, fillWork, type FilledLane, type Looks, type Place } from "./lanes";
-import { layOut, placeIn, standardChoices, type Choices, type Lane, type Layout } from "./layout";
-import { acrossOf, GUTTER, paint, penOf, type DrawnLane, type Frame, type Inks, type Marks } from "./paint";
+import { fillCurves, type FilledCurve, heightIn, nearestPoint } from "./curves";
+import type { Gpu, Header } from "./data";
+import { type Highlights, outlinesIn } from "./highlights";
+import { fillCalls, type FilledLane, fillInner, fillRanges, fillWork, type Looks, type Place } from "./lanes";
+import { type Choices, type Lane, layOut, type Layout, placeIn, standardChoices } from "./layout";
+import { acrossOf, type DrawnLane, type Frame, GUTTER, type Inks, type Marks, paint, penOf } from "./paint";
 import type { Shown } from "./shown";
 
 const NARROW = 2; // pixels below which bars are drawn together
@@ -135,7 +134,7 @@ export class Drawing {
     if (known) return known;
     const view = { low, high, pixel, narrow: NARROW * pixel, looks: this.#looks ??= readLooks(), hits: this.hits };
     const filled = kind === "work" ? fillWork(this.#header, lanes.work, lanes.streams, view)
-      : kind === "calls" ? fillCalls(this.#header, lanes.calls, lanes.callNames, view)
+      : kind === "calls" ? fillCalls(lanes.calls, lanes.callNames, view)
       : kind === "inner" ? fillInner(this.#header, lanes.host, view)
       : fillRanges(this.#header, lanes[kind as "host" | "windows"], view);
     if (this.#kept.size > KEPT) this.#kept.clear();

@@ -1,6 +1,6 @@
 /** What of a selection is outlined in the lanes, and the arrow from the call that launched it. */
-import type { PlacedBars } from "./bars";
-import type { Gpu } from "./gpus";
+import type { PlacedBars } from "../intervals";
+import type { Gpu } from "./data";
 import { openAt } from "./launching";
 import type { Lane } from "./layout";
 import type { Marks, Outline } from "./paint";

@@ -1,6 +1,6 @@
 /** What launched what: work on the GPU by the time of its launch, and ranges on the CPU around it. Knows no page. */
-import { firstAbove, type Intervals, placesOf } from "../intervals";
-import type { Row } from "./bars";
+import { firstAbove, type Intervals, placesOf, type Row } from "../intervals";
+import type { Modules } from "./data";
 
 /** How often and how long a kernel or a copy ran, and for how long of that the Tensor Cores were active. */
 export interface WorkShare {
@@ -86,26 +86,24 @@ export function activeOf(shares: readonly WorkShare[]): { percent: number; isLea
   return { percent, isLeast: known.length > 0 && sumOver(known, "seconds") < WHOLE * sumOver(shares, "seconds") };
 }
 
-interface Nested {
-  ids: Uint32Array;
-  parents: readonly number[];
-}
-
 /** Some modules, and all within them. */
-export function modulesWithin(chosen: readonly number[], { ids, parents }: Nested): Set<number> {
+export function modulesWithin(chosen: readonly number[], { parents }: Pick<Modules, "parents">): Set<number> {
   const within = new Set(chosen);
-  ids.forEach((each, row) => { if (within.has(parents[row])) within.add(each); }); // each comes after what it lies in
+  parents.forEach((parent, module) => { if (within.has(parent)) within.add(module); });
   return within;
 }
 
+/** The kernels that belong to no module within theirs. */
+export function ownKernels({ own: { module, phase, kernel, count, seconds, activeSeconds } }: Modules): (WorkShare & { module: number; phase: string })[] {
+  return phase.map((name, i) => ({ module: module[i], phase: name, id: kernel[i], count: count[i], seconds: seconds[i], activeSeconds: activeSeconds[i] }));
+}
+
 /** The kernels of some modules and of all within them, the longest first. */
-export function sumModule(
-  chosen: readonly number[], { own, ...nested }: Nested & { own: readonly { module: number; share: WorkShare }[] },
-): WorkShare[] {
-  const within = modulesWithin(chosen, nested);
+export function sumModule(chosen: readonly number[], modules: Modules): WorkShare[] {
+  const within = modulesWithin(chosen, modules);
   const sums = new Map<number, WorkShare>();
-  for (const { module, share } of own) {
-    if (!within.has(module)) continue;
+  for (const share of ownKernels(modules)) {
+    if (!within.has(share.module)) continue;
     const sum = sums.get(share.id) ?? { id: share.id, count: 0, seconds: 0, activeSeconds: 0 };
     sum.count += share.count;
     sum.seconds += share.seconds;

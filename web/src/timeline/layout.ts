@@ -1,6 +1,5 @@
 /** Which lanes the timeline shows, and where: the pinned ones stay above those that scroll. Knows no page. */
-import type { Bars, Gpu } from "./gpus";
-import type { Strip } from "./header";
+import type { Bars, Gpu, Strip } from "./data";
 
 export type Group = "tensor" | "curves" | "kernels" | "cpu" | "ranges" | "windows";
 export type Choices = Record<Group, { isShown: boolean; isPinned: boolean }>;

@@ -1,7 +1,7 @@
 /** The timeline on a canvas: the axis of time, lanes with their names, curves, and what is selected. */
-import { formatValue, heightIn, paintCurve, type FilledCurve } from "./curves";
-import { FAINT, IDLE, type FilledLane } from "./lanes";
-import { AXIS, placeIn, type Lane } from "./layout";
+import { type FilledCurve, formatValue, heightIn, paintCurve } from "./curves";
+import { FAINT, type FilledLane, IDLE } from "./lanes";
+import { AXIS, type Lane, placeIn } from "./layout";
 
 const FONT = "10.5px system-ui, sans-serif";
 const BESIDE = 6; // pixels beside a name

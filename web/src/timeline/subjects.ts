@@ -1,19 +1,13 @@
 /** What a selection stands for in the recording: its bars, and where they are. Knows no page. */
 import { rest } from "../dom";
-import { firstAbove, placesOf, typical, type Intervals } from "../intervals";
-import type { Selection, Several } from "../selection_fragment";
-import type { Gpu } from "./gpus";
-import type { Header } from "./header";
+import { firstAbove, type Intervals, placesOf, type Span, spanOf, typical } from "../intervals";
+import type { Selection, Several } from "../selection";
+import { type Gpu, type Header, readRest } from "./data";
 import { Launches, modulesWithin, runningIn } from "./launching";
+import type { Lane } from "./layout";
 import { once } from "./samples";
 
 const HALF_GRAIN = 0.5e-9; // seconds: times are whole nanoseconds
-
-/** A time, in seconds. */
-export interface Span {
-  start: number;
-  end: number;
-}
 
 /** What a finding says, and what it is about. */
 export interface Finding {
@@ -49,7 +43,6 @@ export interface Subject {
 /** Everything of a recording that can be selected. */
 export class Subjects {
   readonly header: Header;
-  readonly gpus: readonly Gpu[];
   /** The findings that can be selected, by name. */
   findings: ReadonlyMap<string, Finding> = new Map();
   readonly #rangeIds: ReadonlyMap<string, number>;
@@ -57,11 +50,14 @@ export class Subjects {
   readonly #known = new Map<Gpu, { launches: Launches; windowOf: Int32Array }>();
   readonly #subjects = new WeakMap<Selection, Subject | null>(); // all who are told of a selection look for it
 
-  constructor(header: Header, gpus: readonly Gpu[]) {
+  constructor(header: Header) {
     this.header = header;
-    this.gpus = gpus;
     this.#rangeIds = new Map(header.links.ranges.map((name, id) => [name, id]));
     this.#kernelIds = new Map(header.links.kernels.map((name, id) => [`${header.gpuOfKernel[id]} ${name}`, id]));
+  }
+
+  get gpus(): readonly Gpu[] {
+    return this.header.gpus;
   }
 
   /** What a selection stands for; null where the recording does not have it. */
@@ -92,10 +88,7 @@ export class Subjects {
   /** Read and order what selections need, so that the first of them does not wait for it; with rests for the browser. */
   async prepare(): Promise<void> {
     for (const gpu of this.gpus) {
-      for (const { percents } of [gpu.lanes.host, gpu.lanes.work]) {
-        for (const name of Object.keys(percents)) { await rest(); void percents[name]; }
-      }
-      for (const name of Object.keys(gpu.details) as (keyof Gpu["details"])[]) { await rest(); void gpu.details[name]; }
+      for (const part of [gpu.lanes.host.percents, gpu.lanes.work.percents, gpu.details]) await readRest(part);
       await rest();
       this.#of(gpu);
       await rest();
@@ -103,9 +96,14 @@ export class Subjects {
     }
   }
 
-  /** The bars of work that were launched within a time of the CPU. */
-  launchedIn(gpu: Gpu, { start, end }: Span): Uint32Array {
-    return this.#of(gpu).launches.within({ start: Float64Array.of(start), end: Float64Array.of(end) }, [0]);
+  /** What a bar stands for: an instance of a range, a launch of a kernel, which a call may have begun; else its time. */
+  selectionAt(gpu: Gpu, kind: keyof Gpu["lanes"] & Lane["kind"], bar: number): Selection | null {
+    const { lanes, details } = gpu;
+    const called = kind === "calls" ? this.#of(gpu).launches.within(lanes.calls, [bar])[0] : kind === "work" ? bar : undefined;
+    const launch = called === undefined ? null : this.instanceAt(gpu, "kernel", called);
+    if (kind === "calls" || kind === "work") return launch ?? { kind: "window", gpu: gpu.gpu, ...spanOf(lanes[kind], bar) };
+    const host = kind === "host" ? bar : details.hostOfWindow[bar];
+    return host >= 0 ? this.instanceAt(gpu, "range", host) : { kind: "range", gpu: gpu.gpu, name: this.header.links.ranges[lanes.windows.id[bar]] };
   }
 
   /** The gap at a time, which is selected by its number; null where the GPU worked, or for a moment alone did not. */
@@ -119,8 +117,7 @@ export class Subjects {
   /** The name by which the path, kernel or module of an id is selected. */
   nameOf(kind: "range" | "kernel" | "module", gpu: number, id: number): string | undefined {
     if (kind !== "module") return this.header.links[`${kind}s`][id];
-    const modules = this.gpus.find((each) => each.gpu === gpu)?.details.modules;
-    return modules?.names[modules.rowOf.get(id) ?? -1];
+    return this.gpus.find((each) => each.gpu === gpu)?.details.modules.names[id];
   }
 
   /** The selection of one instance: of a range by its bar on the CPU, of a kernel by its bar of work. */
@@ -173,25 +170,23 @@ export class Subjects {
 
   #module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
     const { modules, moduleOf, steps } = gpu.details;
-    const row = modules.names.indexOf(selection.name);
-    if (row < 0) return null;
-    const within = modulesWithin([modules.ids[row]], modules);
+    const module = modules.names.indexOf(selection.name);
+    if (module < 0) return null;
+    const within = modulesWithin([module], modules);
     const bars = placesOf(Uint8Array.from(moduleOf, (id) => Number(within.has(id))), 1);
     const at = steps.start.length >> 1;
     const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= steps.start[at] && gpu.lanes.work.end[bar] <= steps.end[at]);
     const place = around(gpu.lanes.work, typical.length ? typical : bars);
-    return { selection, gpu, id: modules.ids[row], place, ...NOWHERE, work: () => bars };
+    return { selection, gpu, id: module, place, ...NOWHERE, work: () => bars };
   }
 
   #step(gpu: Gpu, selection: Selection & { kind: "gap" | "step" }): Subject | null {
-    const { number, start, end, hostStart, hostEnd } = gpu.details.steps;
-    const at = number.indexOf(selection.number);
+    const { steps } = gpu.details;
+    const at = steps.number.indexOf(selection.number);
     if (at < 0) return null;
-    const host = { start: hostStart[at], end: hostEnd[at] };
-    const instances = Uint32Array.from(number.keys());
-    const work = () => this.#of(gpu).launches.within({ start: hostStart, end: hostEnd }, [at]);
-    const place = { start: start[at], end: end[at] };
-    return { selection, gpu, id: -1, place, host, instances, at, work };
+    const instances = Uint32Array.from(steps.number.keys());
+    const work = () => this.#of(gpu).launches.within(steps.host, [at]);
+    return { selection, gpu, id: -1, place: spanOf(steps, at), host: spanOf(steps.host, at), instances, at, work };
   }
 
   #gap(gpu: Gpu, selection: Selection & { kind: "gap" | "step" }): Subject | null {
@@ -244,10 +239,6 @@ export class Subjects {
     this.#known.set(gpu, made);
     return made;
   }
-}
-
-export function spanOf({ start, end }: Pick<Intervals, "start" | "end">, bar: number): Span {
-  return { start: start[bar], end: end[bar] };
 }
 
 /** From the start of the first of some bars, which are by start, to the last end; null where there are none. */

@@ -2,19 +2,16 @@
 import { onColors } from "../colors";
 import type { Cells } from "../csv";
 import { download, element, find, findAll, onPrint, press, whenParsed } from "../dom";
-import { keepView, onSelection, select, type Change } from "../selection";
 import { formatSeconds } from "../format";
-import { busyPart } from "./busy";
+import { type Span, spanOf } from "../intervals";
+import { type Change, keepView, onSelection, select } from "../selection";
+import { type Gpu, type Header, readGpu } from "./data";
 import { Drawing, type Pointed } from "./drawing";
-import { readGpu, type Gpu } from "./gpus";
-import { followFingers, followKeys, followMouse, followWheel, type Reactions } from "./hands";
-import type { Header } from "./header";
+import { followFingers, followKeys, followMouse, followPointer, followWheel, NOWHERE, type Reactions, say } from "./hands";
 import { highlightsOf } from "./highlights";
-import { followPointer, NOWHERE, say } from "./hover";
-import { lanesOf, TITLES, type Group } from "./layout";
-import { selectionOf, type FoundBar } from "./pointing";
-import { Shown } from "./shown";
-import { spanOf, Subjects, type Span, type Subject } from "./subjects";
+import { type Group, lanesOf, TITLES } from "./layout";
+import { busyPart, Shown } from "./shown";
+import { type Subject, Subjects } from "./subjects";
 import { unpack } from "./unpack";
 
 /** What the rest of the page sees of the timeline. */
@@ -71,9 +68,9 @@ export async function startTimeline(): Promise<Timeline | null> {
 }
 
 async function start(plot: HTMLElement): Promise<Timeline> {
-  const { header, read } = await readData();
-  const gpus: Gpu[] = [];
-  for (const gpu of header.gpus) gpus.push(await readGpu(read, gpu));
+  const header = await readData();
+  const { gpus } = header;
+  for (const gpu of gpus) await readGpu(gpu);
   const shown = new Shown(header.range, busyPart(gpus, header.range), ({ low, high, isWhole, isHome }) => {
     drawing.schedule();
     document.dispatchEvent(new CustomEvent("tcprof:window", { detail: { start: low, end: high, whole: isWhole } }));
@@ -82,7 +79,7 @@ async function start(plot: HTMLElement): Promise<Timeline> {
   });
   await new Promise<void>((done) => { whenParsed(done); });
   const drawing = new Drawing(plot, header, gpus[0], shown);
-  const subjects = new Subjects(header, gpus);
+  const subjects = new Subjects(header);
   const timeline = makeTimeline(subjects, shown, drawing);
   drawing.draw();
   performance.mark("timeline drawn");
@@ -125,13 +122,13 @@ function makeTimeline(subjects: Subjects, shown: Shown, drawing: Drawing): Timel
 }
 
 function reactTo({ subjects, drawing }: Timeline): Reactions {
-  const find = (pointed: Pointed): FoundBar | null => {
+  const find = (pointed: Pointed) => {
     const [kind, place] = [pointed.lane?.kind, drawing.placeAt(pointed)];
-    return !kind || kind === "curve" || !place ? null : { kind: kind === "inner" ? "host" : kind, bar: place.bar };
+    return !kind || kind === "curve" || !place ? null : { kind: kind === "inner" ? "host" as const : kind, bar: place.bar };
   };
   const selectionAt = (pointed: Pointed) => {
     const found = find(pointed);
-    if (found) return selectionOf(subjects, drawing.gpu, found);
+    if (found) return subjects.selectionAt(drawing.gpu, found.kind, found.bar);
     return pointed.lane?.kind === "work" ? subjects.gapAt(drawing.gpu, pointed.time) : null;
   };
   return {

@@ -1,36 +1,62 @@
 /** Unpacking of the timeline's data: see tcprof/render/html/timeline/packing.py. */
 
-/** Where and how an array of whole numbers is stored. */
-export interface PackedArray extends Record<"at" | "length" | "bytes" | "base" | "factor", number> {
-  ascending: 0 | 1;
+/** Where and how an array of whole numbers is stored, and what is made of it. */
+interface PackedArray extends Record<"at" | "length" | "bytes" | "base" | "factor", number> {
+  type: keyof typeof TYPES;
+  /** The smallest difference, where these are stored. */
+  least: number | null;
+  scale?: number;
+  /** What stands for NaN. */
+  unknown?: number;
+  /** The number of the array to which it is added. */
+  behind?: number;
 }
 
-type TypedArray = Float64Array | Float32Array | Uint32Array | Uint16Array | Uint8Array;
-type ArrayType<T extends TypedArray> = new (values: ArrayLike<number>) => T;
+const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array, bits: Uint32Array };
+type TypedArray = InstanceType<(typeof TYPES)[keyof typeof TYPES]>;
+type Read = (number: number) => TypedArray;
 
-/** Reads the array of a number into a typed array, times a scale. */
-export type ReadArray = <T extends TypedArray>(number: number, type: ArrayType<T>, scale?: number) => T;
-
-/** The header of packed data, and what reads its arrays. */
-export async function unpack<Header>(text: string): Promise<{ header: Header; read: ReadArray }> {
+/** The header of packed data, with its arrays in it: each is made when it is first looked at. */
+export async function unpack<Header extends object>(text: string): Promise<Header> {
   const bytes = await inflate(fromBase64(text.trim()));
   const size = new DataView(bytes.buffer).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size))) as Header & { arrays: PackedArray[] };
+  const { arrays, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size))) as Header & { arrays: PackedArray[] };
   const planes = bytes.subarray(4 + size);
-  return { header, read: (number, type, scale = 1) => readArray(planes, header.arrays[number], type, scale) };
+  const made: TypedArray[] = [];
+  const read: Read = (number) => (made[number] ??= readArray(planes, arrays[number], read));
+  putArrays(header, read);
+  return header as unknown as Header;
+}
+
+/** Put the arrays where the header refers to them. */
+function putArrays(part: object, read: Read): void {
+  for (const [name, value] of Object.entries(part) as [string, unknown][]) {
+    if (typeof value !== "object" || value === null || (Array.isArray(value) && typeof value[0] !== "object")) continue;
+    if (!("array" in value)) putArrays(value, read);
+    else {
+      const define = (how: PropertyDescriptor) => Object.defineProperty(part, name, { enumerable: true, configurable: true, ...how });
+      define({ get: () => { const made = read(value.array as number); define({ value: made }); return made; } });
+    }
+  }
 }
 
 /** Every array is computed in one type, and converted: a loop that meets all types takes six times as long. */
-function readArray<T extends TypedArray>(
-  planes: Uint8Array, { at, length, bytes: width, base, factor, ascending }: PackedArray, type: ArrayType<T>, scale: number,
-): T {
+function readArray(planes: Uint8Array, { at, length, bytes: width, base, factor, least, type, scale = 1, unknown, behind }: PackedArray, read: Read): TypedArray {
   const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-  if (!ascending && base === 0 && factor === 1 && scale === 1) return new type(offsets);
+  const isPlain = least === null && base === 0 && factor === 1 && scale === 1 && unknown === undefined;
+  if (isPlain && behind === undefined && type !== "bits") return new TYPES[type](offsets);
   const values = new Float64Array(length);
   let sum = base;
-  if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += factor * offsets[i]);
-  else for (let i = 0; i < length; i++) values[i] = scale * (base + factor * offsets[i]);
-  return values instanceof type ? values : new type(values);
+  if (least === null) for (let i = 0; i < length; i++) values[i] = base + factor * offsets[i];
+  else for (let i = 0; i < length; i++) values[i] = sum += least + factor * offsets[i];
+  if (type === "bits") return new Float32Array(Uint32Array.from(values).buffer);
+  if (scale !== 1 || unknown !== undefined) for (let i = 0; i < length; i++) values[i] = values[i] === unknown ? NaN : scale * values[i];
+  if (behind !== undefined) addTo(values, read(behind) as Float64Array);
+  return type === "f8" ? values : new TYPES[type](values);
+}
+
+function addTo(values: Float64Array, others: Float64Array): void {
+  for (let i = 0; i < values.length; i++) values[i] += others[i];
 }
 
 /** A text that is packed by itself. */

@@ -28,6 +28,7 @@ from tcprof.render.html.timeline.packing import (
     GRAIN_NS,
     MOST_EXACT,
     ArrayStore,
+    Reference,
     add_gaps,
     add_instances,
     add_launches,
@@ -104,7 +105,6 @@ def _describe_bars(analysis: Analysis, works: WorkNames, gaps: Gaps) -> Header:
             "cuts": cut_names(work["name"].map(short_name)),
             "geometry": work["launch_geometry"].map(one_line).tolist(),
             "class": work["time_class"].tolist(),
-            "kernels": len(analysis.kernels),
             "bound": [describe_bound(kernel) for kernel in analysis.kernels.to_dict("records")],
             "precision": analysis.kernels["precision"].tolist(),
             **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
@@ -144,10 +144,10 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints, bars: int) -> Header:
     """Starts of all intervals, and the ends of those that do not reach to the next one's start."""
     breaks = np.append(np.flatnonzero(end[:-1] < start[1:]), len(start) - 1)
     start, end = coarsen(start, bars), coarsen(end, bars)
+    times = {"start": start, "ends": end[breaks]}
     return {
-        "start": store.add(start, ascending=True),
-        "breaks": store.add(breaks, ascending=True),
-        "ends": store.add(end[breaks], ascending=True),
+        "breaks": store.add(breaks, differences=True),
+        **{name: store.add(values, "f8", differences=True, scale=1e-9) for name, values in times.items()},
     }
 
 
@@ -173,9 +173,9 @@ def _step_of(metric: traces.Curve, peak: float) -> float:
     return step
 
 
-def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
+def _add_values(store: ArrayStore, values: Floats, step: float) -> Reference:
     """Add values in steps, from 1 on; 0 is unknown."""
-    return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
+    return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64), "u2")
 
 
 def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
@@ -186,55 +186,55 @@ def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> He
     start, end, host_start, host_end = (coarsen(timed[name].to_numpy(np.int64), bars) for name in columns[2:])
     return {
         "number": store.add(timed["number"].to_numpy(np.int64)),
-        "start": store.add(start, ascending=True),
-        "length": store.add(end - start),
-        "hostStart": store.add(host_start),
-        "hostLength": store.add(host_end - host_start),
+        **store.add_spans(start, end),
+        "host": store.add_spans(host_start, host_end),
+    }
+
+
+def _add_bars(store: ArrayStore, bars: pd.DataFrame, most: int, number: str, *percents: str) -> Header:
+    start, end = (coarsen(bars[name].to_numpy(), most) for name in ("start_ns", "end_ns"))
+    return {
+        **store.add_spans(start, end),
+        "row": store.add(bars["row"].to_numpy(), "u1"),
+        "id": store.add(bars[number].to_numpy()),
+        "merged": store.add(bars["merged"].to_numpy()),
+        "percents": {name: store.add_rounded(bars[name].to_numpy(), PERCENT_STEP / 10) for name in percents},
     }
 
 
 def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes, gaps: Gaps) -> Header:
-
-    def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
-        percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
-        start, end = (coarsen(bars[name].to_numpy(), lanes.most) for name in ("start_ns", "end_ns"))
-        return {
-            "start": store.add(start, ascending=True),
-            "length": store.add(end - start),
-            "row": store.add(bars["row"].to_numpy()),
-            "id": store.add(bars[number].to_numpy()),
-            "merged": store.add(bars["merged"].to_numpy()),
-            "percents": percents,
-        }
-
     ranges = {
         kind: {
-            **add(bars, "path_id", "tensor_active_mean_pct", "coverage_pct"),
+            **_add_bars(store, bars, lanes.most, "path_id", "tensor_active_mean_pct"),
             "kernels": store.add(bars["kernel_count"].to_numpy()),
         }
         for kind, bars in (("host", lanes.host), ("windows", lanes.gpu))
     }
     return {
-        **ranges,
-        "work": add(lanes.work, "work", "tensor_active_pct"),
-        "percentStep": PERCENT_STEP / 10,
-        "streams": lanes.streams,
-        "calls": {**add(lanes.calls, "call"), "names": lanes.call_names},
-        "steps": _add_steps(store, analysis, gpu, lanes.most),
-        "launches": add_launches(store, lanes.work),
-        "gaps": add_gaps(store, analysis, gpu, gaps, lanes.most),
-        "moduleOfWork": store.add(lanes.work["module_id"].to_numpy(np.int64) + 1),
-        "instances": add_instances(store, analysis, gpu, lanes.host),
-        "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
-        "totals": add_totals(store, analysis, gpu),
+        "lanes": {
+            **ranges,
+            "work": _add_bars(store, lanes.work, lanes.most, "work", "tensor_active_pct"),
+            "calls": _add_bars(store, lanes.calls, lanes.most, "call"),
+            "callNames": lanes.call_names,
+            "streams": lanes.streams,
+        },
+        "details": {
+            "gaps": add_gaps(store, analysis, gpu, gaps, lanes.most),
+            "steps": _add_steps(store, analysis, gpu, lanes.most),
+            "launched": add_launches(store, lanes.work),
+            "moduleOf": store.add(lanes.work["module_id"].to_numpy(np.int64), "i4"),
+            "instances": add_instances(store, analysis, gpu, lanes.host),
+            "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
+            **add_totals(store, analysis, gpu),
+        },
         "meanStep": _find_mean_step(analysis, gpu),
     }
 
 
 def _find_mean_step(analysis: Analysis, gpu: int) -> float | None:
-    """Find the length of a GPU's mean step in ns, to which its times are relative; None without steps."""
+    """Find the length of a GPU's mean step in seconds, to which its times are relative; None without steps."""
     steps = rows_of_gpu(analysis.step_summary, gpu)
-    return float(steps["total_ns"].iloc[0] / steps["step_count"].iloc[0]) if len(steps) else None
+    return float(1e-9 * steps["total_ns"].iloc[0] / steps["step_count"].iloc[0]) if len(steps) else None
 
 
 def list_strips(curves: Mapping[traces.Curve, float], peak: float) -> list[Header]:

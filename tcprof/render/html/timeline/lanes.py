@@ -19,7 +19,7 @@ MOST_STREAMS = 12
 MOST_THREADS = 3  # with a row of calls each; further ones share the last
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
 _LAUNCH = "launch"
-_MEANS = ("tensor_active_mean_pct", "coverage_pct")  # of ranges that are merged
+_MEANS = ("tensor_active_mean_pct",)  # of ranges that are merged
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 
 

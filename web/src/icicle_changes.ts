@@ -1,9 +1,9 @@
 /** What the bars of two sides differ by: the edges of the bars, a list of differences, and the row of a block in the table. */
-import { element, find, findAll } from "../dom";
-import type { Grouping } from "../explorer/data";
-import { explorers } from "../explorer/tools";
-import { formatSeconds } from "../format";
-import { chainOf, KINDS, largestDifferences, type Bars, type Change, type Side } from "../icicle_tree";
+import { element, find, findAll } from "./dom";
+import type { Grouping } from "./explorer/model";
+import { explorers } from "./explorer/tools";
+import { formatSeconds } from "./format";
+import { type Bars, chainOf, type Change, KINDS, largestDifferences, type Side } from "./icicle_tree";
 
 /** The bars of both sides, and what a comparison says of them. */
 export interface Compared extends Bars {
