@@ -76,7 +76,7 @@ def _list_files(recording: Path) -> Iterator[Path]:
         for path in find_recordings(recording):
             yield path
             suffixes = (source_type.suffixes for source_type in SOURCE_TYPES if path.suffix in source_type.suffixes)
-            yield from (path.with_suffix(suffix) for group in suffixes for suffix in group)
+            yield from (path.with_name(path.stem + suffix) for group in suffixes for suffix in group)
 
 
 def _is_same(one: Path, other: Path) -> bool:

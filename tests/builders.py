@@ -25,6 +25,8 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlalchemy import Table
 
 from tcprof.analysis import Analysis, analyze
@@ -525,3 +527,25 @@ def open_source(path: Path) -> Source:
     """The source that a recording belongs to, by its content."""
     found = find_type(path)
     return found.open(found.find(path))
+
+
+def write_tables(export: Path | str, folder: Path, suffix: str = ".parquet") -> Path:
+    """Write the tables of an SQLite export as ``nsys export --type=parquetdir`` (or arrowdir) does, a file each."""
+    folder.mkdir()
+    with closing(sqlite3.connect(export)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            cursor = connection.execute(f'SELECT * FROM "{name}"')  # noqa: S608
+            columns = zip(*cursor.fetchall(), strict=True)
+            given = {title: pa.array(values) for (title, *_), values in zip(cursor.description, columns, strict=False)}
+            unsigned = {
+                title: column.cast(pa.uint64(), safe=False)
+                for title, column in given.items()
+                if title.startswith("global")
+            }
+            table = pa.table(given | unsigned)
+            if suffix == ".parquet":
+                pq.write_table(table, folder / f"{name}{suffix}")
+            else:
+                with pa.ipc.new_stream(folder / f"{name}{suffix}", table.schema) as stream:
+                    stream.write_table(table)
+    return folder

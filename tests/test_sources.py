@@ -133,7 +133,7 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: 
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
-    assert "run.json is one of the recordings as JSON; only Nsight Systems reports and SQLite exports" in " ".join(
+    assert "run.json is one of the recordings as JSON; only Nsight Systems reports and SQLite, Parquet" in " ".join(
         done.err.split()
     )
     assert "nsys export" not in done.err
@@ -204,7 +204,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
         tcprof.read(path)
     assert (
         f"{path} is not a recording that tcprof can read: saved analyses (.tcprof), traces of torch.profiler and JAX "
-        "(.json, .json.gz), Nsight Systems reports and SQLite exports." in str(caught.value)
+        "(.json, .json.gz), Nsight Systems reports and SQLite, Parquet or Arrow exports." in str(caught.value)
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
     assert "nsys export --type=sqlite REPORT.nsys-rep" in caught.value.hint

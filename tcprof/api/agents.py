@@ -26,6 +26,7 @@ from tcprof.api.reading import Report, read
 from tcprof.errors import InputError, NsysError, TcprofError, UsageError
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, MODULE_CHANGES, RANKS, WATERFALL, Schema
 from tcprof.nsys.export import find_export
+from tcprof.nsys.folders import is_folder_export, name_export
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.saved.cache import user_cache
@@ -133,7 +134,11 @@ class Folders:
         raise InputError(f"{given} is not in any folder of this server.", "Ask for the list of recordings.")
 
     def _file(self, path: Path) -> Path:
-        """Return the file to read: of a report its export, which has to be there already."""
+        """Return the file to read: of a report or a folder of tables its SQLite export, if that is there already."""
+        if is_folder_export(path):
+            if not name_export(path).is_file():
+                raise InputError(f"{path.name} is not read yet.", SHOW_FIRST)
+            return self._confine(name_export(path))
         if path.suffix not in (*REPORT_SUFFIXES, STREAM_SUFFIX):
             return path
         if path.suffix == STREAM_SUFFIX:

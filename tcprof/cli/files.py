@@ -55,10 +55,12 @@ def report(asked: Asked) -> None:
 
     The page is self-contained and opens offline.
     """
+    from tcprof.sources.registry import is_folder
+
     recording: Path = asked.recording
     target = _check_output(asked, asked.output or Path(f"{recording.stem}{PAGE_SUFFIX}"), PAGE_SUFFIX)
     options = asked.page_options(origin_of(recording))
-    if recording.is_dir():
+    if is_folder(recording):
         from tcprof.cli.ranks import report_job
 
         report_job(recording, target, options)

@@ -42,9 +42,10 @@ def show(asked: Asked) -> None:
 
     The verdict, what to do first, and what loses most; for a job, what 'tcprof ranks' shows.
     """
+    from tcprof.sources.registry import is_folder
     from tcprof.views.recording.show import view_recording
 
-    if asked.recording.is_dir():
+    if is_folder(asked.recording):
         from tcprof.cli.ranks import show_job
 
         show_job(asked, [asked.recording])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import check_is_file, check_is_unpacked, read_unchanged, temporary_folder
+from tcprof.nsys.folders import is_folder_export, list_tables, name_export, write_sqlite
 from tcprof.nsys.locate import Nsys, import_stream
 from tcprof.nsys.own_tables import restore_own_tables
 from tcprof.nsys.report import (
@@ -34,8 +35,8 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
 
     Args:
         report: ``X.nsys-rep`` (or ``X.qdrep``): ``X.sqlite`` beside it is used if it is whole and not older,
-            else it is made. A raw recording, ``X.qdstrm``, is made a report first. Any other file is taken for an
-            export itself, and checked.
+            else it is made. A raw recording, ``X.qdstrm``, is made a report first. In a folder of an export's tables
+            lies its SQLite file. Any other file is taken for an export itself, and checked.
         nsys: Finds nsys; asked only if an export has to be made.
 
     Raises:
@@ -43,6 +44,8 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         OutputError: If the export cannot be written beside the report.
         NsysError: If nsys fails for another reason.
     """
+    if is_folder_export(report):
+        return _find_in_folder(report)
     if report.suffix == STREAM_SUFFIX:
         check_is_file(report)
         made = ReportFiles.named(report).report
@@ -65,6 +68,25 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
     return make_export(program, report)
+
+
+def _find_in_folder(folder: Path) -> Path:
+    """Find or make the SQLite file of a folder of an export's tables."""
+    export = name_export(folder)
+    try:
+        newest = max(list_tables(folder), key=lambda path: path.stat().st_mtime_ns)
+        if export.is_file() and _is_right(export, newest):
+            return export
+        with temporary_folder(folder) as inside:
+            made = inside / export.name
+            write_sqlite(folder, made)
+            made.replace(export)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise OutputError(
+            f"{export} cannot be written: {getattr(error, 'strerror', None) or error}.",
+            "tcprof keeps the tables of such a folder there, as SQLite. Copy the folder to where you can write.",
+        ) from error
+    return export
 
 
 def check_export(path: Path) -> None:

@@ -26,7 +26,7 @@ from tcprof.ranks.job import Failure, explain_unknown_ranks
 from tcprof.ranks.reduce import ReducedRank, reduce_file
 from tcprof.saved.reading import SavedFile
 from tcprof.sources.kineto import KINETO, may_know_rank
-from tcprof.sources.registry import explain_folder, find_recordings, find_type, list_folder
+from tcprof.sources.registry import explain_folder, find_recordings, find_type, is_folder, list_folder
 from tcprof.sources.saved import SAVED
 
 _KILLED = "KilledWorker"  # what Dask raises, which is no dependency
@@ -38,7 +38,7 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
     """Find the recordings of files, and of folders with those of a job, in subfolders too."""
     files: list[Path] = []
     for path in paths:
-        if not path.is_dir():
+        if not is_folder(path):
             files += find_recordings(path)
             continue
         files_below = [file for folder in _list_folders(path) for file in list_folder(folder)]
@@ -51,8 +51,10 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
 def check_ranks(files: Iterable[Path]) -> None:
     """Make sure, before any is analyzed, that recordings say which ranks they are of."""
     listed = list(files)
-    reports = [file for file in listed if file.suffix in REPORT_SUFFIXES][1:]  # the first one, exported, stands for all
-    if unknown := [file.name for file in listed if file not in reports and not _may_know_rank(file)]:
+    unread = [file for file in listed if file.suffix in REPORT_SUFFIXES or file.is_dir()][
+        1:
+    ]  # the first stands for all
+    if unknown := [file.name for file in listed if file not in unread and not _may_know_rank(file)]:
         raise explain_unknown_ranks(unknown)
 
 
@@ -69,10 +71,10 @@ def _may_know_rank(file: Path) -> bool:
 
 
 def _list_folders(root: Path) -> Iterator[Path]:
-    """List a folder and those in it, but hidden ones such as that of a project's store."""
+    """List a folder and those in it, but no recordings, and no hidden ones such as that of a project's store."""
     yield root
     for top, folders, _ in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name[0] != "." and is_folder(Path(top, name)))
         yield from (Path(top, name) for name in folders)
 
 

@@ -11,17 +11,11 @@ import pandas as pd
 from tcprof.frames import Schema
 from tcprof.frames.schema import BOOL, CATEGORY, FLOAT, INT, TEXT
 from tcprof.identity import Identity
+from tcprof.parquet import find_unsafe
 from tcprof.saved.contents import ROWS
 
-MOST_BYTES = (
-    1 << 28
-)  # of a frame in memory, whatever its part in the file; beyond them it is at most so many times that
-MOST_EXPANSION = 1000
-_NUMBER_BYTES = 8
 _MOST_NUMBER = 1 << 64
 _MOST_DIGITS = 20
-_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "DELTA_BINARY_PACKED",
-              "BYTE_STREAM_SPLIT"}  # others can make long texts of a few bytes  # fmt: skip
 _TYPES = {
     INT: {"int64"},
     FLOAT: {"double"},
@@ -82,31 +76,17 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
     Raises:
         OSError: The file is damaged.
     """
-    metadata, arrow = file.metadata, file.schema_arrow
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    if wrong := _find_too_large(metadata, sum(group.total_byte_size for group in groups), size):
+    if wrong := find_unsafe(file, size):
         return wrong
-    for number in range(len(groups)):  # the first row: a damaged footer raises here, and ends the process in `column`
-        next(file.iter_batches(1, [number], use_threads=False), None)
-    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
-    if wrong := _find_too_large(metadata, sum(chunk.total_uncompressed_size for chunk in chunks), size):
-        return wrong
-    if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
-        return "its columns have an encoding that tcprof does not write"
+    arrow = file.schema_arrow
     for column in schema.columns:
         places = arrow.get_all_field_indices(column.name)
         if len(places) > 1:
             return f"it has two columns {column.name}"
         kinds = {_type(arrow.field(place).type) for place in places}
-        if not kinds <= _TYPES[column.dtype] | ({"null"} if metadata.num_rows == 0 else set()):
+        if not kinds <= _TYPES[column.dtype] | ({"null"} if file.metadata.num_rows == 0 else set()):
             return f"{column.name} is of type {kinds.pop()}"
     return ""
-
-
-def _find_too_large(metadata: Any, needed: int, size: int) -> str:
-    needed += metadata.num_rows * metadata.num_columns * _NUMBER_BYTES
-    fits = 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size)
-    return "" if fits else f"its {size} bytes would take {needed} bytes of memory"
 
 
 def _type(kind: Any) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tcprof.errors import InputError
 from tcprof.nsys.export import find_export, has_tables_of_nsys
+from tcprof.nsys.folders import FOLDER_SUFFIXES, is_folder_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
 from tcprof.sources import Source, SourceType
@@ -11,7 +12,8 @@ from tcprof.sources import Source, SourceType
 
 def _recognizes(path: Path, header: bytes) -> bool:
     """Recognize by name too: a damaged file has no header, and a report that is gone may have left its export."""
-    if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX) or header.startswith(REPORT_MAGIC):
+    named = path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)
+    if named or header.startswith(REPORT_MAGIC) or is_folder_export(path):
         return True
     if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted
         return bool(header) and (path.suffix == EXPORT_SUFFIX or not header.strip(b"\0"))
@@ -28,8 +30,8 @@ def _open(path: Path) -> Source:
 
 
 NSYS = SourceType(
-    "Nsight Systems reports and SQLite exports",
-    suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
+    "Nsight Systems reports and SQLite, Parquet or Arrow exports",
+    suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX, *FOLDER_SUFFIXES),
     magic=(REPORT_MAGIC, SQLITE_MAGIC),
     recognizes=_recognizes,
     open=_open,

@@ -10,6 +10,7 @@ from pathlib import Path
 from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.frames import RANK_RECORDINGS
+from tcprof.nsys.folders import is_folder_export
 from tcprof.sources import SourceType
 from tcprof.sources.kineto import KINETO
 from tcprof.sources.nsys import NSYS
@@ -62,7 +63,7 @@ def find_recordings(given: Path) -> list[Path]:
         InputError: There is none, or the folder may not be read.
     """
     try:
-        if given.is_dir():
+        if is_folder(given):
             recordings = list_folder(given)
             if not recordings:
                 raise explain_folder(given)
@@ -73,6 +74,11 @@ def find_recordings(given: Path) -> list[Path]:
         return choose_recordings(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
     except OSError as error:
         raise InputError(f"{given} cannot be read: {error.strerror}.", "Check the name.") from error
+
+
+def is_folder(given: Path) -> bool:
+    """Tell whether a path is a folder that is no recording itself."""
+    return given.is_dir() and not is_folder_export(given)
 
 
 def is_job(folder: Path) -> bool:
@@ -145,8 +151,12 @@ def choose_recordings(paths: Iterable[Path]) -> list[Path]:
     recordings: dict[tuple[str, Path], Path] = {}
     for kind in SOURCE_TYPES:
         for suffix in reversed(kind.suffixes):
-            named = [path for path in files if path.suffix == suffix]
-            recordings |= {(kind.title, path.with_suffix("")): path for path in named if _may_be(kind, path)}
+            named = [path for path in files if path.name.endswith(suffix) and path.name != suffix]
+            recordings |= {
+                (kind.title, path.with_name(path.name.removesuffix(suffix))): path
+                for path in named
+                if _may_be(kind, path)
+            }
     analyzed = {name for title, name in recordings if title != SAVED.title}  # what lies there itself is read
     return sorted(
         {path for (title, name), path in recordings.items() if title != SAVED.title or name not in analyzed},

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 from tcprof.errors import StoppedError
 from tcprof.nsys.capabilities import Capabilities, read_capabilities
 from tcprof.nsys.export import find_export
+from tcprof.nsys.folders import FOLDER_SUFFIXES
 from tcprof.nsys.locate import Nsys, find_nsys
 from tcprof.nsys.report import ReportFiles, read_report_version
 from tcprof.record.command import RecordOptions, build_profile_command
@@ -139,6 +141,18 @@ def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.Captur
         domains = connection.execute("SELECT text FROM NVTX_EVENTS WHERE eventType = 75").fetchall()
     assert ("tcprof-test",) in domains
     assert find_export(recording.reports[0], lambda: pytest.fail("exported twice")) == export
+    for kind, suffix in zip(("parquetdir", "arrowdir"), FOLDER_SUFFIXES, strict=True):
+        folder = tmp_path / f"run{suffix}"
+        subprocess.run(
+            [nsys.path, "export", "-q", "true", f"--type={kind}", "-o", folder, recording.reports[0]], check=True
+        )
+        assert read_nvtx(find_export(folder, lambda: nsys)) == read_nvtx(export)
+
+
+def read_nvtx(export: Path) -> list[tuple[object, ...]]:
+    columns = "start, end, eventType, text, globalTid, domainId, textId"
+    with closing(sqlite3.connect(export)) as connection:
+        return connection.execute(f"SELECT {columns} FROM NVTX_EVENTS ORDER BY start").fetchall()  # noqa: S608
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
