@@ -1,4 +1,4 @@
-"""tcprof: are the Tensor Cores working, where not, why, and did my change help?
+"""tcprof: are the Tensor Cores working? If not, where and why? Did my change help?
 
 >>> import tcprof
 >>> report = tcprof.read("run.sqlite")

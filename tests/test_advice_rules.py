@@ -157,7 +157,7 @@ def test_copies_within_the_gpus_memory_have_the_price_of_their_kernels(
 def test_sms_without_work_are_counted_and_priced() -> None:
     of_batch = tcprof.read(FIXTURES / "inference_fp32.sqlite", step="batch 2 / step")
     (small,) = [each for each in of_batch.advice if each.rule == "small-grid"]
-    assert "16 blocks for 132 SMs, which are active 11.9 %" in small.evidence[0]
+    assert "16 blocks for 132 SMs, SM Active 11.9 %" in small.evidence[0]
     (last,) = [each for each in tcprof.read(FIXTURES / "matmul.sqlite").advice if each.rule == "last-wave"]
     assert "1089 blocks for 132 SMs" in last.evidence[0].replace(",", "")
     for advice in (small, last):  # each kernel in one line
@@ -250,7 +250,7 @@ def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(co
 
 def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
     found = find(few_blocks(10))
-    assert found["few-blocks"].action == "Give tree more than 10 blocks for 132 SMs"
+    assert found["few-blocks"].action == "Launch more than 10 blocks of tree on 132 SMs"
     assert " take 100.0 % of " in found["few-blocks"].sentence
     assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
     assert "10 blocks of 1 thread" in found["few-blocks"].options[0].code[2]

@@ -70,7 +70,7 @@ def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path: Path) -
     assert found.gain.high_pct == pytest.approx(max(each.high_pct for each in alone), rel=0.01)
     assert found.gain.likely_ns == pytest.approx(sum(each.likely_ns for each in alone) / 2, rel=0.01)
     assert found.gain == found.options[0].gain
-    assert "; the saving is the mean of " in found.evidence[-1]
+    assert "; the saving is the mean over the GPUs (" in found.evidence[-1]
 
 
 def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path)
 def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None:
     waiting = two_gpus(tmp_path, (BF16, FP32))[1, "fp32-matmul"]
     assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
-    assert waiting.gain.reason == "GPU 0 takes as long"
+    assert waiting.gain.reason == "GPU 0 would still take as long"
     assert any("GPU 0 limits the saving; GPU 1 waits" in line for line in waiting.evidence)
 
 

@@ -63,12 +63,12 @@ def test_nothing_is_known_of_nothing():
 @pytest.mark.parametrize(
     ("file", "where"),
     [
-        ("llama", "“forward” 3.3 % in 43.3 % of the step, “backward” 6.6 % in 44.3 %, “optimizer” 0.001 % in 6.1 %."),
+        ("llama", "“forward” 3.3 % (43.3 % of the step), “backward” 6.6 % (44.3 %), “optimizer” 0.001 % (6.1 %)."),
         (  # a step of 3.63 ms, of which 3.04 ms lie between its first and its last activity
             "mnist_amp",
-            "“forward” 0.35 % in 22.0 % of the step, “backward” 0.61 % in 35.1 %, “optimizer” <0.001 % in 19.0 %.",
+            "“forward” 0.35 % (22.0 % of the step), “backward” 0.61 % (35.1 %), “optimizer” <0.001 % (19.0 %).",
         ),
-        ("wmma", "“cuda cores” 0.0 % in 85.2 % of the time, “tensor cores” 4.3 % in 14.4 %."),
+        ("wmma", "“cuda cores” 0.0 % (85.2 % of the time), “tensor cores” 4.3 % (14.4 %)."),
         ("jax_mlp", ""),  # one range has it all
     ],
 )

@@ -169,7 +169,7 @@ def test_a_series_that_changes_its_unit_goes_on_as_another(
     monkeypatch.setitem(run.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
     (added,) = store.add([record(tmp_path, 1)], FACTS)
     assert len(added.notes) == 1
-    assert "was in ns and is in s: a new series begins" in added.notes[0]
+    assert "changed from ns to s: a new series begins" in added.notes[0]
     series = store.series()
     assert len(series) == count + 1
     units = series[series["metric"] == "gpu_window_ns"].set_index("unit")["series_id"]

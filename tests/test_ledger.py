@@ -54,7 +54,7 @@ def test_tensor_work_that_nobody_launched_is_under_no_kernel(tmp_path):
     trace.kernel(NVJET, 10_000, 20_000, launched=1).kernel(NVJET, 80_000, 90_000, launched=2)
     trace.cycles([0, 6000, 0, 0, 3000, 0, 0, 0, 6000, 0], sm=[10_000] * 10, period=10_000)
     found = entries(tcprof.read(trace.write(tmp_path)), "sampled tensor-active time")
-    assert found == {"fitted to kernels": pytest.approx(80), "under no kernel": pytest.approx(20)}
+    assert found == {"fitted to kernels": pytest.approx(80), "while no kernel ran": pytest.approx(20)}
 
 
 def test_activity_time_by_cause(tmp_path):

@@ -305,7 +305,7 @@ def _check(given: Sequence[str], choices: Sequence[str], what: str) -> None:
 
 
 def _refuse() -> Nsys:
-    raise NsysError("agents start no programs.", SHOW_FIRST)
+    raise NsysError("Agents cannot start programs.", SHOW_FIRST)
 
 
 class _Requests(io.BufferedIOBase):

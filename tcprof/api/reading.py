@@ -241,7 +241,7 @@ def _load(path: Path, asked: Mapping[str, Any]) -> Report:
             for values in (saved, asked)
         )
         raise InputError(
-            f"{path} was saved {was}: it has no figures {wanted}.",
+            f"{path} was saved {was}, so it has no figures {wanted}.",
             f"Give the recording it was made from, {analysis.recording.file}, or save it again with these options.",
         )
     return Report(analysis)

@@ -58,7 +58,7 @@ class TcprofGroup(TyperGroup):
 app = typer.Typer(
     name="tcprof",
     cls=TcprofGroup,
-    help="Are the Tensor Cores working, where not, why, and did my change help?",
+    help="Are the Tensor Cores working? If not, where and why? Did my change help?",
     epilog="Examples:\n\ntcprof profile train.py\n\ntcprof compare base.nsys-rep new.nsys-rep\n\n"
     "'tcprof help COMMAND' explains a command, and 'tcprof help MFU' a term.",
     pretty_exceptions_enable=False,
@@ -71,7 +71,7 @@ app = typer.Typer(
 def common(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
-    """Are the Tensor Cores working, where not, why, and did my change help?"""
+    """Are the Tensor Cores working? If not, where and why? Did my change help?"""
     if version:
         echo(f"tcprof {tcprof.__version__}\n")
         raise typer.Exit

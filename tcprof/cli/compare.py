@@ -57,7 +57,7 @@ SIDES = paths_argument(
 )
 COMPARED_OUTPUT = option(
     *("output", Path | None, None),
-    "Also write an HTML page; with another format's suffix, write that instead of printing.",
+    "Also write an HTML page; with the suffix of another format, write that format instead of printing.",
     *("-o", "--output"),
 )
 MAP = option(
@@ -66,8 +66,8 @@ MAP = option(
 GATE = (
     option(
         *("fail_if", list[str] | None, None),
-        "Exit with status 1 if this holds, 5 if it is inconclusive, such as 'time > +5%' or 'tensor_active\\[step / "
-        "forward] < 30'.",
+        "A condition, such as 'time > +5%' or 'tensor_active\\[step / forward] < 30': exit with status 1 if it "
+        "holds, 5 if it is inconclusive.",
         metavar="CONDITION",
     )
     | option(
@@ -228,9 +228,9 @@ def _check_usage(asked: Asked, has_gate: bool, chosen: str, page: Path | None) -
     if has_gate and len(asked.sides) > 2:
         raise UsageError("--fail-if and --gate judge one side against one baseline", "Give two sides.")
     if chosen == _JUNIT and not has_gate:
-        raise UsageError("--format junit shows conditions, and there are none", "Add --fail-if 'time > +5%'.")
+        raise UsageError("--format junit shows conditions, but there are none", "Add --fail-if 'time > +5%'.")
     if asked.open_it and page is None:
-        raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
+        raise UsageError("--open shows a page, but none is written", "Add -o comparison.html.")
 
 
 def _find_reports(page: Path, paths: Sequence[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:

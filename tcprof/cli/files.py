@@ -109,7 +109,7 @@ def save(asked: Asked) -> None:
         "Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
         metavar="FILE",
     ),
-    option("figure", FigureName | None, None, "Draw this page figure instead of writing frames."),
+    option("figure", FigureName | None, None, "Draw this figure of the page instead of writing frames."),
     *(NO_CACHE, FORCE),
 )
 def export(asked: Asked) -> None:
@@ -212,7 +212,7 @@ def redact(asked: Asked) -> None:
         )
     if source_type is not NSYS:
         raise InputError(
-            f"{recording} is one of the {source_type.title}; only {NSYS.title} can be redacted.",
+            f"tcprof cannot redact {recording}, one of the {source_type.title}; it can redact only {NSYS.title}.",
             "tcprof does not know what private data such a file holds: look at it before you share it.",
         )
     with progress(f"Reading {recording.name}"):

@@ -53,7 +53,14 @@ FACTS = (
         *("config", list[str] | None, None, "The program's settings; other values start another series."),
         metavar="KEY=VALUE",
     )
-    | option("power_limit", float | None, None, "The GPUs' power limit; it splits series.", metavar="WATTS", min=1)
+    | option(
+        "power_limit",
+        float | None,
+        None,
+        "The GPUs' power limit; each limit has series of its own.",
+        metavar="WATTS",
+        min=1,
+    )
 )
 RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved analyses, or folders of them.")
 
@@ -64,7 +71,7 @@ RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved ana
 @takes(
     RECORDINGS,
     FACTS,
-    option("keep", bool, False, "Also keep the analyses, for commands on main@latest and the like."),
+    option("keep", bool, False, "Also keep the analyses, so that commands can read main@latest and the like."),
     *(STORE, TABLE, NO_CACHE),
 )
 def add(asked: Asked) -> None:

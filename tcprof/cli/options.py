@@ -132,11 +132,11 @@ EVERY = option(
 NOTES = option("notes", bool, False, "Also show the evidence, and what the figures cover.")
 NO_CACHE = option(
     *("no_cache", bool, False),
-    "Do not read or write cached analyses; TCPROF_CACHE=0 does so for all commands.",
+    "Do not read or write cached analyses; TCPROF_CACHE=0 turns the cache off for all commands.",
 )
 OUTPUT = option(
     *("output", Path | None, None),
-    "Write to this file instead of the terminal; a name without a suffix gets that of the format.",
+    "Write to this file instead of the terminal; a name without a suffix gets the format's suffix.",
     *("-o", "--output"),
 )
 LIST = format_option(LIST_FORMATS) | OUTPUT | FORCE

@@ -76,9 +76,7 @@ def ranges(
         bool,
         typer.Option(
             "--kernels/--no-kernels",
-            help=(
-                "Fit the kernels, which gives the share of tensor kernels; --no-kernels reads large recordings faster."
-            ),
+            help=("Fit the kernels to get the share of tensor kernels; --no-kernels reads large recordings faster."),
         ),
     ] = True,
 ) -> None:
@@ -126,7 +124,9 @@ def kernels(
     from tcprof.views.recording.kernels import view_kernels
 
     if asked.ncu is not None and (asked.output_format or asked.output):
-        raise UsageError("--ncu prints a command: it has no format and goes to no file.", "Leave out --format and -o.")
+        raise UsageError(
+            "--ncu prints a command, which has no other format and cannot go to a file.", "Leave out --format and -o."
+        )
     report = asked.read()
     if asked.ncu is not None:
         matching = select_rows(asked.select(report.kernels, "name"), None, asked.ncu, None, "name")

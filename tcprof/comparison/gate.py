@@ -127,7 +127,9 @@ def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | Fi
     plain = _BASELINE.sub(lambda match: f"{match[1] or '+'}{match[2] or '0'}{match[3] or '%'}", text)
     condition = parse_condition(plain, findings)
     if isinstance(condition, FindingCondition):
-        raise wrong_condition(text, 0, "a test requires that there is no finding", f"Write 'no {text.strip()}'.")
+        raise wrong_condition(
+            text, 0, "a test can only require that there is no finding", f"Write 'no {text.strip()}'."
+        )
     return replace(condition, text=text, operator=_REVERSED[condition.operator])
 
 
@@ -145,7 +147,7 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
             text,
             at,
             "a path is expected in the brackets",
-            (f"Without brackets, a condition is about the steps. {_EXAMPLES}"),
+            (f"Without brackets, a condition applies to the steps. {_EXAMPLES}"),
         )
     return path, end + 1
 

@@ -138,7 +138,7 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
     return [
         _caution(
             "moved-samples",
-            sentence=f"GPU {row.gpu}: by GR Active, sample timestamps are "
+            sentence=f"GPU {row.gpu}: judging by GR Active, sample timestamps are "
             f"{describe_shift(row.shift_ns, row.last_shift_ns)} than the kernels'; tcprof corrected them",
         )
         for row in moved_clocks(clocks).itertuples()

@@ -126,7 +126,7 @@ def _describe_clock(row: pd.Series) -> str:
         moved = f"sample timestamps were {describe_shift(*shifts)} than the kernels'; tcprof corrected them"
         return f"{moved} ({edges} agree to {units.format_ns(row['error_ns'])})"
     low, high = (units.format_signed_ns(row[name]) for name in ("offset_low_ns", "offset_high_ns"))
-    return f"samples and trace share one clock ({low} to {high}, by {edges})"
+    return f"samples and trace share one clock ({low} to {high}, judged by {edges})"
 
 
 def describe_shift(first_ns: int, last_ns: int) -> str:

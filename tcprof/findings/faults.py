@@ -32,7 +32,7 @@ _MEANING_OF_LOSS = (
     "Figures use the remaining samples: means may be far off, sums across gaps are lower bounds (≥) and are not "
     "compared, and samples next to a gap may be misplaced."
 )
-_MEANING_OF_DISORDER = "The time stamps of samples may be wrong: all figures from samples are unreliable."
+_MEANING_OF_DISORDER = "The timestamps of samples may be wrong: all figures from samples are unreliable."
 _MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of ranges and kernels are unreliable."
 _SHORTER = "Record a shorter run."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
@@ -43,7 +43,7 @@ _TIMES = "times"
 _OF_PEAK = ("mfu_pct", "hfu_pct", "tensor_peak_pct", "fma_pct", "dram_pct", "l1_pct", "l2_pct")
 _PEAK_IS_WRONG = "tcprof's figure for the GPU's peak, or for the FLOP of its kernels, is wrong."
 _UNTRACED_WORK = "The counters include work that is not in the trace, and some of it was attributed to traced kernels."
-_OVERLAP = "Work of several steps overlaps on the GPU, so their times count more than once."
+_OVERLAP = "Work of several steps overlaps on the GPU, so part of their time counts more than once."
 _IN_FILE = "The recording's times or counters contradict each other."
 
 _DISORDERED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?:? event chronological order was broken")
@@ -170,7 +170,7 @@ def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
     cited = f" ({'; '.join(quotes[:_MOST_LISTED])})" if quotes else ""
     amount = _amounts(gaps, lost_ns) if are_lost else ""
     if disordered:
-        head = "Samples were lost, and the others are out of order" if are_lost else "Samples are out of order"
+        head = "Samples were lost, and the remaining ones are out of order" if are_lost else "Samples are out of order"
         meaning = _MEANING_OF_DISORDER
     else:
         head, meaning = "Samples were lost", _MEANING_OF_LOSS

@@ -270,10 +270,12 @@ def say_where(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
     named = time[time >= _LEAST_SHARE * length].nlargest(_MOST_RANGES).index
     parts = [(name, inner[inner["name"] == name]) for name in pd.unique(inner["name"]) if name in named]
     told = [
-        f"“{one_line(name, 40)}” {units.format_pct(active)} in {units.format_pct(100 * time[name] / length)}"
+        f"“{one_line(name, 40)}” {units.format_pct(active)} ({units.format_pct(100 * time[name] / length)}"
         for name, of_name in parts
         if not math.isnan(active := pool_tensor_active(of_name)[0])
     ]
     if len(told) < 2:
         return ""
-    return f"Tensor Active by range: {told[0]} of the {'time' if figures is None else 'step'}, {', '.join(told[1:])}."
+    return (
+        f"Tensor Active by range: {told[0]} of the {'time' if figures is None else 'step'}), {'), '.join(told[1:])})."
+    )

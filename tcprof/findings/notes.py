@@ -23,7 +23,7 @@ from tcprof.untrusted import one_line
 UNRESOLVED = "~"
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _ABOUT_UNRESOLVED = (
-    f"{UNRESOLVED} uncertain: the 95 % interval reaches more than {RESOLVED_POINTS:g} points and "
+    f"{UNRESOLVED} uncertain: the 95 % interval extends more than {RESOLVED_POINTS:g} points and "
     f"{100 * RESOLVED_SHARE:g} % from the value (see JSON)"
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling

@@ -146,8 +146,8 @@ class StoreDatabase:
                     connection.execute(insert(VERSION), {VERSION.c.version_num.name: SCHEMA_VERSION})
         elif version != SCHEMA_VERSION:
             raise InputError(
-                f"{self.name} is a store of a newer tcprof: its tables are of version {version}, this one knows "
-                f"{SCHEMA_VERSION}.",
+                f"{self.name} is a store of a newer tcprof: its tables have version {version}, but this tcprof "
+                f"supports only {SCHEMA_VERSION}.",
                 f"Update tcprof: {INSTALL_AGAIN}.",
             )
 

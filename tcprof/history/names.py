@@ -93,7 +93,7 @@ def _of_one_program(runs: "pd.DataFrame", name: str, program: str | None) -> "pd
         runs = runs[runs["program"] == program]
     if runs["program"].nunique() != 1:
         listed = ", ".join(one_line(text, 40) for text in programs[:_LISTED])
-        what = "has no such program" if program is not None else "is of several programs"
+        what = "has no such program" if program is not None else "has runs of several programs"
         raise InputError(
             f"{name} {what}: {listed}.", f"Name one of them, such as {name.partition(':')[0]}:{programs[0]}"
         )

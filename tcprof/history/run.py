@@ -133,7 +133,7 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         "show", "--no-patch", "--format=%H %cI", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}"
     ).split()
     if not shown_commit and commit:
-        when = "" if commit_utc else "; its run is sorted by recording time; --commit-time gives another"
+        when = "" if commit_utc else "; the run is sorted by its recording time, unless --commit-time gives another"
         return facts, (f"{commit} is not a commit of this repository{when}.",)
     if shown_commit:
         if not branch and (not commit or _ask("merge-base", "HEAD", shown_commit[0]) == shown_commit[0]):

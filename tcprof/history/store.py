@@ -191,7 +191,9 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
         same = [table.c[name] == row[name] for name in _FACTS if name != "unit"]
         if other := connection.scalar(select(table.c.unit).where(*same)):
             title = METRICS[row["metric"]].title
-            notes.append(f"{title} of {row['subject']} was in {other} and is in {row['unit']}: a new series begins.")
+            notes.append(
+                f"The unit of {title} of {row['subject']} changed from {other} to {row['unit']}: a new series begins."
+            )
     if new:
         connection.execute(insert(table), new)
         series_ids |= _find_series(connection, [row["key"] for row in new])

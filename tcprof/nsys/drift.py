@@ -27,7 +27,7 @@ def find_drift(columns: Mapping[str, Collection[str]], unread: Mapping[str, Coll
                 return f"its table {table} has a column {renamed}, which tcprof does not know, but no {column}"
     for table, needed in schema.NEEDS.items():
         if table in columns and needed not in columns:
-            return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"
+            return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes with it"
     has_work = any(table.name in columns for table in schema.ACTIVITY_TABLES)
     for table in schema.metadata.tables:
         if table in columns:

@@ -386,7 +386,7 @@ class Causes:
             return "its GPU waits for the CPU"
         reason = f"its GPU waits for the CPU, mostly in {one_line(idle_path)}"
         if any(path.startswith(f"{idle_path}{SEPARATOR}") for path in self._paths):
-            reason += " outside its inner ranges: for input, or for other work of the program"
+            reason += " but outside its inner ranges: for input, or for other CPU work"
         return reason
 
 

@@ -47,9 +47,9 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         return [
-            f"{prefix}No rank is a straggler: the own time of the slowest, rank {furthest['rank']}, is "
-            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others. That is within "
-            "the usual variation of steps and GPUs."
+            f"{prefix}No rank is a straggler: the slowest, rank {furthest['rank']}, exceeds the median own time of "
+            f"the others by {_share(furthest['excess_ns'], rows)} of a step. That is within the usual variation of "
+            "steps and GPUs."
         ]
     lines = [_describe(row, rows, prefix) for _, row in out.head(_MOST_DESCRIBED).iterrows()]
     more = out["rank"].iloc[_MOST_DESCRIBED:].sort_values().tolist()
@@ -101,13 +101,13 @@ def _why_unknown(rows: pd.DataFrame) -> str:
         return "There is only one rank, so there is nothing to compare it with."
     if rows["wait_ns"].isna().any():
         return (
-            "Cannot tell whether a rank is a straggler: their collectives do not match, so waiting times are "
-            "unknown. Record the same steps on all ranks, with the kernels in CUDA graphs."
+            "Cannot tell whether a rank is a straggler: the ranks' collectives do not match, so waiting times are "
+            "unknown. Record the same steps on all ranks, including the kernels in CUDA graphs."
         )
     if np.isnan(rows["excess_ns"]).any():
         return (
-            f"Cannot tell whether a rank is a straggler: they have {rows['step_count'].iloc[0]} steps in common, and "
-            f"{FEWEST_STEPS} are needed. Record more steps."
+            f"Cannot tell whether a rank is a straggler: the ranks have {rows['step_count'].iloc[0]} steps in "
+            f"common, but {FEWEST_STEPS} are needed. Record more steps."
         )
     return ""
 
@@ -116,9 +116,9 @@ def describe_base(job: Job) -> tuple[str, ...]:
     """Describe what the figures are of, and how clocks were aligned, with the error that is left."""
     lines = [
         "Own time is the step time without waiting in collectives: a rank's wait is how much longer a collective "
-        "takes there than on the last rank to start it. A rank stands out if its own time exceeds the median "
-        f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs "
-        f"of the same kind usually differ. Where none does, tcprof judges compute the same way, among ranks that wait "
+        "takes there than on the last rank to start it. A rank stands out if its own time exceeds the median of the "
+        f"others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs of "
+        "the same kind usually differ. If none does, tcprof judges compute time the same way, among ranks that wait "
         "less than the others."
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):

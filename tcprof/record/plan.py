@@ -225,7 +225,7 @@ def write_metric_set(
         raise NsysError(f"nsys {nsys.version_text} accepts no metric-set files.", hint="Use a newer nsys.")
     if len(chips) != 1 or not chips[0]:
         raise NsysError(
-            f"One metric set serves one kind of GPU, and nsys names these: {', '.join(chips) or 'none'}.",
+            f"A metric set fits one kind of GPU, but nsys lists several: {', '.join(chips) or 'none'}.",
             hint="Record GPUs of one kind at a time.",
         )
     path = folder / "tcprof.config"
@@ -273,5 +273,5 @@ def try_metric_set(
             )
         sampled = read_sampled_metrics(make_export(nsys, files.report))
     if metric_set is not None and sampled.isdisjoint(metric_names("tensor_cycles")):
-        raise NsysError(f"nsys {nsys.version_text} took the metric set, but sampled no tensor cycles.")
+        raise NsysError(f"nsys {nsys.version_text} accepted the metric set, but sampled no tensor cycles.")
     return tuple(sorted(sampled))

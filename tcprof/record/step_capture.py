@@ -217,7 +217,7 @@ class StepCapture(threading.Thread):
             return not self._has_ended.is_set()
         if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
             self._enter(_RECORDED, RECORDING)
-            self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
+            self.notes.append(f"nsys keeps recording until the program ends: nsys stop said: {done.last_lines(1)}")
         return False
 
     def _ask_nsys(self, command: Sequence[str]) -> Completed:

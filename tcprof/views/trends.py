@@ -189,7 +189,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
         count = max((len(trend.points) for trend in trends), default=0)
         return (
             f"{units.format_things(count, 'recording')} are too few to estimate noise; {FEWEST} are needed, or "
-            f"{2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
+            f"{2 * LEAST} if {FEWEST_REPEATS + 1} are of one commit.",
         )
     count = max(len(trend.points) for trend in trends)
     return tuple(lines) or (f"Steady: no change in {units.format_things(count, 'recording')}.",)
@@ -257,7 +257,9 @@ def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
     items = []
     for commit, trend in commits.items():
         program = one_line(str(trend.points["program"].iloc[-1]))
-        what = (f"{units.format_things(LEAST, 'more recording')} of the commit tell a change from an outlier.",)
+        what = (
+            f"{units.format_things(LEAST, 'more recording')} of the commit show whether it is a change or an outlier.",
+        )
         command = f"tcprof profile --repeat {LEAST} -o confirm {program}"
         items.append((one_line(commit)[:_SHORT_COMMIT] or "the newest run", what, command))
     return Commands(tuple(items))

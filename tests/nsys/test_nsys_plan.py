@@ -68,7 +68,7 @@ def test_a_counter_that_nsys_leaves_out_in_silence_is_missed(machine: Path, gene
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(without))
     planned = plan(machine)
     assert planned.metric_set is None
-    assert "took the metric set, but sampled no tensor cycles" in planned.notes[0]
+    assert "accepted the metric set, but sampled no tensor cycles" in planned.notes[0]
 
 
 def test_the_set_may_be_chosen(machine: Path, general_set: Path) -> None:

@@ -267,7 +267,9 @@ def set_warm_up(steps: pd.DataFrame, warm_up: int | str | None) -> pd.DataFrame:
     except ValueError:
         count = -1
     if count < 0:
-        raise UsageError(f"there is no warm-up of {warm_up!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
+        raise UsageError(
+            f"{warm_up!r} is not a number of warm-up steps", f"Give a number of steps, 0 or more, or {ALL!r}."
+        )
     return count_steady(steps.assign(warm_up=(steps["number"] < count).to_numpy()))
 
 

@@ -41,11 +41,11 @@ TIME_CLASSES = (
 )
 IDLE = TIME_CLASSES.index("idle")
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
-FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
+FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "while kernels ran, but not fitted", "while no kernel ran"
 UNEXPLAINED = "fit residual, redistributed to the kernels"
 NOT_TRACED = "sampled before or after the trace"
 _MORE_SAMPLES = "record more steps, or sample at a higher --frequency"
-_VARIES = "their work varies, or other work ran beside them: record with the GPU to yourself"
+_VARIES = "their work varies, or other work ran at the same time: record with the GPU to yourself"
 _STATES = {
     RESOLVED: "",
     POOLED: "record more steps: these kernels were launched too rarely to be measured one by one",

@@ -286,7 +286,7 @@ def _describe_part(part: pd.Series) -> str:
     """A part of the waterfall of time: "11.1 ms of copies and casts became 1.80 ms of FP16 tensor kernels"."""
     base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
     if part["part"] == IN_GRAPHS:
-        return f"{part['part']} {base} → {new}; to see them record with --cuda-graph-trace node"
+        return f"{part['part']} {base} → {new}; to see them, record with --cuda-graph-trace node"
     if part["base_class"] and part["new_class"]:
         if part["base_class"] == part["new_class"]:
             return f"other kernels for {part['base_class']}, {base} → {new}"

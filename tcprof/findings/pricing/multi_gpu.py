@@ -78,7 +78,7 @@ def _price(step: Step, advice: Advice, by_gpu: AdviceByGpu, rules: Rules) -> Adv
         saved = {gpu: _saved(step, gpu, advice, option, by_gpu, is_idle) + wait for gpu, wait in waits.items()}
         limits.append(min(saved, key=lambda gpu: float(saved[gpu][1])))
         shares = 100 * np.minimum.reduce(list(saved.values())) / option.gain.step_ns
-        gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} takes as long")
+        gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} would still take as long")
         gains.append(gain if option.gain.is_known else option.gain)
     note = f"the GPUs run in lockstep: GPU {limits[0]} limits the saving"
     if waits[step.gpu] > waits[limits[0]]:
@@ -156,7 +156,7 @@ def _join(group: Sequence[Advice]) -> Advice:
     likely = sorted(advice.gain.likely_pct for advice in group)
     lowest, highest = (units.format_pct(pct) for pct in (likely[0], likely[-1]))
     if lowest != highest:
-        note += f"; the saving is the mean of {lowest} to {highest}"
+        note += f"; the saving is the mean over the GPUs ({lowest} to {highest})"
     return replace(
         first.with_gains(gains, note),
         gpus=tuple(sorted(advice.gpu for advice in group)),

@@ -138,7 +138,7 @@ _COPIES = {  # by what copies: what to do, what is done, and what that means
     "is_concatenation": (
         "Preallocate instead of concatenating",
         "Concatenation copies",
-        "A growing tensor is copied in full each time; written in place, only the new part moves.",
+        "A growing tensor is copied in full each time; writing in place moves only the new part.",
     ),
     "is_indexed": (
         "Index in place instead of copying",
@@ -148,7 +148,7 @@ _COPIES = {  # by what copies: what to do, what is done, and what that means
     "is_plain_copy": (
         "Copy less in GPU memory",
         "Calls such as contiguous, clone and repeat copy",
-        "Views need no copy: expand instead of repeat, and kernels that take strides.",
+        "Views need no copy: use expand instead of repeat, and kernels that accept strides.",
     ),
 }
 

@@ -89,7 +89,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     count = units.format_things(first["blocks"], "block")
     divided, least = _divided(rows, sms, float(step.gpu_row["dram_bandwidth"]))
     text = (
-        f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
+        f"Launch more than {count} of {short_name(str(first['name']))} on {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.format_share(time_of(rows))}",
         "An SM without a block is idle. On all SMs, at the same rate per SM, they would take "
         f"{units.format_ns(divided)}.",
@@ -99,7 +99,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     size = count_threads(str(first["launch_geometry"])) / first["blocks"]
     grid, block = f"{sms:.0f}", f"{max(size, _BLOCK):.0f}"
     code = (
-        f"# now {count} of {units.format_things(size, 'thread')}; with a grid-stride loop, one or more per SM:",
+        f"# now {count} of {units.format_things(size, 'thread')}; with a grid-stride loop, launch one or more per SM:",
         f"kernel<<<{grid}, {block}>>>(...)  // CuPy: kernel(({grid},), ({block},), ...)",
     )
     return [_advise(step, "few-blocks", text, rows, "more blocks", MEDIUM, code, gain)]

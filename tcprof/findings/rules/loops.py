@@ -183,7 +183,8 @@ def loop_in_module(step: Step, earlier: Collection[str]) -> list[Advice]:
     text = (
         "Compute all tokens at once",
         "A loop in Python runs the same few kernels again and again in one module",
-        "One call on all tokens, or samples, launches them once, unless each pass of the loop needs the one before.",
+        "One call on all tokens or samples launches them once, unless each pass of the loop needs the result of the "
+        "previous one.",
     )
     return _advise(step, "loop-in-module", text, rows, ("one call for all", CODE["all_tokens"]))
 

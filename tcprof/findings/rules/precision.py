@@ -30,7 +30,7 @@ from tcprof.findings.pricing.products import (
 from tcprof.findings.pricing.step import Levels, Step
 
 _TF32 = "TF32"
-_OF_TF32 = "TF32 runs them on the Tensor Cores and changes one line of the program."
+_OF_TF32 = "TF32 runs them on the Tensor Cores and takes a one-line change."
 _OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores and keeps in float32 what needs it."
 _NOT_MEASURED = f"not measured on this chip: the saving is scaled by the peaks from {MEASURED['products']['chip']}"
 

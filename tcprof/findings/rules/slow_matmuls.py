@@ -141,7 +141,7 @@ def _advise(step: Step, name: str, text: tuple[str, str], meaning: str, rows: pd
     sentence = f"{text[1]} {step.format_share(time_of(rows))}. {lost}"
     sms = units.format_count(step.gpu_row["sm_count"])
     notes = [
-        f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, which are active "
+        f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, SM Active "
         f"{units.format_pct(row['sm_active_pct'])}"
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]

@@ -15,7 +15,7 @@ _REMEDIES = {  # of each cause: what to do, in more words, and its code
     ALLOCATES: ("Keep allocated memory", "use expandable segments", "expandable_segments"),
     LOADS: (
         "Load kernels before the first step",
-        "load all kernels at the start; where shapes change, pad to a few sizes",
+        "load all kernels at the start; if shapes change, pad to a few sizes",
         "eager_loading",
     ),
     TRIES: ("Autotune for fewer sizes", f"{_FEW_SIZES}, or turn autotuning off", "no_autotuning"),

@@ -124,7 +124,7 @@ class KinetoTrace(Source):
         again = pairs[pairs.duplicated("gpu")]
         if self._events.has_too_many_gpus or len(self._devices) + len(again) > MOST_GPUS:
             raise InputError(
-                f"{self.path} merges more than the {MOST_GPUS} GPUs that tcprof reads of one trace.",
+                f"{self.path} merges more than {MOST_GPUS} GPUs, the most that tcprof reads from one trace.",
                 "Keep one trace per rank in a folder, and run 'tcprof ranks FOLDER'.",
             )
         for row in again.itertuples():

@@ -15,7 +15,7 @@ from tcprof.sources.torch_ops import split_names
 from tcprof.sources.xla import lie_in_compilation, shorten_name
 
 MOST_DOMAINS = 100  # each costs a search of all launches; libraries have some ten
-MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with most ranges"
+MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with the most ranges"
 OTHER_DOMAINS = "(other domains)"
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 

@@ -66,7 +66,7 @@ _STEPS = (
     "the "
     "steps. Drag to zoom all strips at once, double-click to reset."
 )
-_BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
+_BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks of steps."
 _NO_STEPS = "The sides have no steps to draw: no range has five instances with work on this GPU."
 _NO_GPU = "– No GPU has steps or ranges on all sides, so there is nothing to draw. “tcprof report” shows each side."
 _MOST_REPORTS = 3  # of a side

@@ -67,7 +67,7 @@ def list_quantities_of_sides(comparisons: Sequence[Comparison], gpu: int) -> Tab
     return Table(f"sides-quantities-{gpu}", "", name, tuple(headings), tuple(listed), gpu=gpu)
 
 
-_BESIDE = "Its change against the baseline, a ratio or points, and its value. ~ marks changes that are inconclusive."
+_BESIDE = "Its change from the baseline, as a ratio or in points, and its value. ~ marks changes that are inconclusive."
 
 
 def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
@@ -127,8 +127,8 @@ def _strip(quantity: Quantity, row: ComparedRow) -> Strip | None:
 
 
 NOTE = (
-    "The change, a ratio or a difference in points, over baseline → new; medians per instance. ~ marks changes that "
-    "are inconclusive, m those that only the mean shows."
+    "The change, as a ratio or in points, above baseline → new; medians per instance. ~ marks changes that are "
+    "inconclusive, m those that only the mean shows."
 )
 _SHOWN_RANGES = (  # on a page, before its reader has chosen; by what conditions call them
     *("time", "gpu_idle", "kernel_count", "tensor_active", "tensor_kernel_share"),
@@ -198,7 +198,7 @@ def _range_cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
 def _tags(places: pd.DataFrame) -> list[str]:
     counts = zip(places["base_instance_count"], places["new_instance_count"], strict=True)
     return [
-        "only in the baseline" if math.isnan(new) else "only in the new" if math.isnan(base) else ""
+        "only in the baseline" if math.isnan(new) else "not in the baseline" if math.isnan(base) else ""
         for base, new in counts
     ]
 

@@ -29,8 +29,8 @@ from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Table
 
 _QUANTITIES = (
-    "Medians per step without warm-up, and the change with its 95 % interval; below a median its mean, where the "
-    "two disagree. Higher and lower are significant; ~ is inconclusive, which does not mean that nothing changed."
+    "Medians per step without warm-up, and the change with its 95 % interval; the mean stands below the median where "
+    "the two disagree. Higher and lower are significant; ~ is inconclusive, which does not mean that nothing changed."
 )
 _PARTS = (
     "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
@@ -110,7 +110,7 @@ def _view_icicles(at: _GpuOfSide) -> Section:
 def _view_quantities(at: _GpuOfSide) -> Section:
     table = at.table(list_quantities(at.comparison, at.gpu), f"Quantities per {at.unit}")
     spread = at.comparison.spread
-    advice = "" if spread == MEASURED else f", not {MEASURED}: give several runs per side"
+    advice = "" if spread == MEASURED else f", not {MEASURED}: give several runs per side to measure it"
     note = Notes((f"{_QUANTITIES} Run-to-run variation is {spread}{advice}.",))
     return at.section("changed", f"What changed per {at.unit}", (table, note), "What changed")
 

@@ -47,10 +47,10 @@ COMPARED = (
 )
 _SEVERAL = "A side with several recordings is shown by its typical one."
 _LAYERS = "Layers of a list are one block (*)."
-_WHOLE = "The sides have no steps in common, so each icicle is a whole capture."
+_WHOLE = "The sides have no steps in common, so each icicle shows a whole capture."
 _ONE_SIDED = "Only one side names modules, so the blocks are ranges."
-_NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are kinds of time."
-_UNMATCHED = "– No {what} is on both sides, so none has a difference. --map OLD=NEW matches ranges."
+_NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are classes of time."
+_UNMATCHED = "– No {what} occurs on both sides, so there are no differences to show. --map OLD=NEW matches ranges."
 _GPUS = "– The GPUs differ ({}): compare times, not Tensor Active."
 _INCONCLUSIVE = "The change of the {unit} is inconclusive, so differences between its blocks may be noise."
 ABSENT = "– A side has no recorded work on this GPU, or hardly any, so there is no {unit} to draw."

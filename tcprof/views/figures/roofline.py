@@ -229,6 +229,6 @@ def add_cache(
 def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
     return (
-        f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"
-        f"{size} (± {error}) through the L2 cache<br>{row['l2_intensity']:.3g} FLOP per byte of it"
+        f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>{size} (± {error}) through the L2 "
+        f"cache<br>{row['l2_intensity']:.3g} FLOP per L2 byte"
     )

@@ -18,8 +18,8 @@ from tcprof.views.tables import Heading, Row, Table
 
 WINDOW_MEANINGS = {
     "gpu": f"{WINDOW_NAMES['gpu']}: from a range's first activity on the GPU to its last",
-    "host": f"{WINDOW_NAMES['host']}: the range as on the CPU",
-    "busy": f"{WINDOW_NAMES['busy']}: the time under at least one of the range's activities",
+    "host": f"{WINDOW_NAMES['host']}: the range as timed on the CPU",
+    "busy": f"{WINDOW_NAMES['busy']}: the time in which at least one of the range's activities ran",
 }
 SOURCE_MEANINGS = {
     "cycles": "exact tensor cycles",

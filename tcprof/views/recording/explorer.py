@@ -29,8 +29,8 @@ from tcprof.views.tables import Cell, Heading, Row, Table, bar_length, sort_key
 MOST_CAUSES = 100  # of idle time, each in a range
 MOST_LINES = 10_000  # of the rows of all GPUs, and of the kernels below them
 _LOST = Heading(
-    "Lost time",
-    "Its time x (1 - Tensor Active): how long the Tensor Cores were idle meanwhile.",
+    "Tensor Cores idle",
+    "Its time x (1 - Tensor Active): how long the Tensor Cores were idle during it.",
     unit="ns",
     columns=("lost_time_ns",),
 )

@@ -27,11 +27,11 @@ LONGEST = 80
 RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
-    "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
-    "ranges, then classes of time, then kernels, in the colours of their class. The line below a range is the share "
-    "of its time that is lost: 100 % minus Tensor Active. Hatched is idle; many gaps share one last bar. "
-    "Where several kernels run at once, one of them gets the time, as in the table of ranges. Click a bar to zoom in "
-    "and select it, or a bar above to zoom out."
+    "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: ranges, "
+    "then classes of time, then kernels, in the colours of their class. The line at the bottom of a range shows the "
+    "share of its time in which the Tensor Cores were idle: 100 % minus Tensor Active. Hatched bars are idle time; "
+    "many gaps share one last bar. If several kernels run at once, one of them gets the time, as in the table of "
+    "ranges. Click a bar to zoom in and select it, or a bar above to zoom out."
 )
 Key = TypeVar("Key", bound=Hashable)
 Chains = list[tuple["Block", ...]]  # for each part of a mean step the blocks that it lies in, the outermost first

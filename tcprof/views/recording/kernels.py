@@ -202,25 +202,25 @@ ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor
 # What can be drawn by name, each with what it shows.
 FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], PlotlyFigure]"]] = MappingProxyType(
     {
-        ROOFLINE: ("Roofline: the kernels' FLOP/s over their FLOP per byte of device memory", figure_roofline),
-        TENSOR_TIME: ("Share of the kernel time over Tensor Active of the kernels", figure_tensor_time),
-        MEMORY_TENSOR: ("Share of memory bandwidth over Tensor Active of the kernels", figure_memory_tensor),
+        ROOFLINE: ("Roofline: FLOP/s versus FLOP per byte of device memory, by kernel", figure_roofline),
+        TENSOR_TIME: ("Share of the kernel time versus Tensor Active, by kernel", figure_tensor_time),
+        MEMORY_TENSOR: ("Share of memory bandwidth versus Tensor Active, by kernel", figure_memory_tensor),
     }
 )
 NO_ROOFLINE = (
-    "There is no roofline: the recording has no bytes of device memory. 'tcprof profile' records them where the GPU "
-    "counts them and the installed nsys takes a metric set from a file."
+    "There is no roofline: the recording does not count bytes of device memory. 'tcprof profile' records them if the "
+    "GPU counts them and the installed nsys accepts a metric-set file."
 )
 _CIRCLES = (
     "The area of a circle is the kernel's time. Click one to select it; a lasso or a box, from the figure's toolbar, "
     "filters the table of kernels."
 )
 _ROOFLINE = (
-    "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the "
-    "peak bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's "
-    "bandwidth is known, a click on the legend shows its slope, and the kernels by their FLOP per byte of it. "
-    "Kernels far below both are limited by something else: a cache, latency, a small grid, other instructions. FLOP "
-    "are those on the Tensor Cores or, for FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
+    "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the peak "
+    "bandwidth of device memory (DRAM), so bytes that a cache provides do not count; if the L2 cache's bandwidth is "
+    "known, a click on the legend shows its slope, and the kernels by their FLOP per L2 byte. Kernels far below both "
+    "are limited by something else: a cache, latency, a small grid, other instructions. FLOP are those on the Tensor "
+    "Cores or, for FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
 )
 _TENSOR_TIME = "Kernels at the top left take long and use the Tensor Cores little. The colour shows what bounds them."
 _MEMORY_TENSOR = (
@@ -253,7 +253,7 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
     if name == ROOFLINE:
         if not has_bytes(analysis.kernels):
             return NO_ROOFLINE
-        return " ".join(("There is no roofline: no kernel has both.", *describe_unplaced(analysis)))
+        return " ".join(("There is no roofline: no kernel has both FLOP and bytes.", *describe_unplaced(analysis)))
     if name == MEMORY_TENSOR:
         return "The samples do not resolve Tensor Active and memory bandwidth of any kernel."
     return "The samples do not resolve Tensor Active of any kernel."

@@ -82,7 +82,7 @@ _STRIP = (
     "step to show it in the timeline."
 )
 _ACCOUNT = "All recorded time, and how tcprof accounts for it, including what could not be attributed or fitted."
-_NAMES = "“Tensor Cores?” says “yes” where the counter and the name both say so."
+_NAMES = "“Tensor Cores?” says “yes” if the counter and the name both say so."
 
 
 def view_recording(
@@ -315,7 +315,14 @@ def _set_ranges(
     more = f"{'library range' if hidden == 1 else 'library ranges'} under 1 % hidden: tcprof ranges --all"
     rows_shown = path_rows(kept, cells)
     table = make_table(
-        analysis, gpu, "Ranges that lose most", f"Range ({what})", headings, rows_shown, hidden=hidden, more=more
+        analysis,
+        gpu,
+        "Ranges with the most Tensor Core idle time",
+        f"Range ({what})",
+        headings,
+        rows_shown,
+        hidden=hidden,
+        more=more,
     )
     return [_name_gpu(replace(table, is_cut=True))]
 

@@ -306,8 +306,8 @@ def list_kind_tables(analysis: Analysis) -> list[Table]:
 ABOUT_GAPS = (
     "Saves at most: what removing a gap saves per mean step as recorded; profiling lengthens launches. Causes are "
     "those of the advice ('tcprof advise'), and the range is the innermost one that is open on the CPU.",
-    "Where the CPU first waits and then works long, a gap counts for both causes. No figure includes the time before "
-    "the GPU's first activity and after its last.",
+    "A gap in which the CPU first waits and then works for a long time counts towards both causes. No figure "
+    "includes the time before the GPU's first activity and after its last.",
 )
 _ADDED = ["saving_ns", "share_pct", "gap_count", "total_ns"]
 _SUMS = tuple(GAP_SUMS[name] for name in ("saving_ns", "share_pct", "gap_count", "longest_ns", "total_ns"))

@@ -249,7 +249,7 @@ def list_strips(curves: Mapping[traces.Curve, float], peak: float) -> list[Heade
         (traces.TENSOR.name, (traces.TENSOR,), top),
         ("Tensor FLOP/s (fitted)", (traces.FLOP_RATE,), curves.get(traces.FLOP_RATE, 0.0)),
         ("Other metrics", traces.METRICS, 100.0),
-        ("Clock of the SMs", (traces.CLOCK,), curves.get(traces.CLOCK, 0.0)),
+        ("SM clock", (traces.CLOCK,), curves.get(traces.CLOCK, 0.0)),
         *((metric.name, (metric,), curves.get(metric, 0.0)) for metric in traces.MEASURED),
     )
     strips = []
