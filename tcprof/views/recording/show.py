@@ -69,6 +69,7 @@ from tcprof.views.tables import Cell, Heading, Table
 
 MOST_ROWS = 5  # of a table, so that all of it is one screen:
 _LINES, _COLUMNS, _HEAD = 30, 78, 3  # its lines, the text in a line, and the head of a table
+_WITH_IDLE = "Ranges with the most Tensor Core idle time"
 _MOST_GPUS = 4  # with a line each
 _SMALL = 0.01  # of a step: shorter ranges of libraries are left out
 _END = "\0"  # of a domain before a path
@@ -314,16 +315,7 @@ def _set_ranges(
     hidden = int(is_small.sum())
     more = f"{'library range' if hidden == 1 else 'library ranges'} under 1 % hidden: tcprof ranges --all"
     rows_shown = path_rows(kept, cells)
-    table = make_table(
-        analysis,
-        gpu,
-        "Ranges with the most Tensor Core idle time",
-        f"Range ({what})",
-        headings,
-        rows_shown,
-        hidden=hidden,
-        more=more,
-    )
+    table = make_table(analysis, gpu, _WITH_IDLE, f"Range ({what})", headings, rows_shown, hidden=hidden, more=more)
     return [_name_gpu(replace(table, is_cut=True))]
 
 
