@@ -10,9 +10,6 @@ from source_tree import PACKAGE, Module, read_modules
 
 LONGEST_FILE = 500
 LONGEST_FUNCTION = 40
-STILL_LONG = {  # and no longer than this: an entry goes when its function is cut, and none is added
-    "tcprof.cli.profile.profile": 70,
-}
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 MODULES = read_modules()
 
@@ -43,7 +40,7 @@ def measure_functions(module: Module) -> dict[str, int]:
 
 def find_long_functions(module: Module) -> list[str]:
     lengths = measure_functions(module).items()
-    return [f"{name}: {length}" for name, length in lengths if length > STILL_LONG.get(name, LONGEST_FUNCTION)]
+    return [f"{name}: {length}" for name, length in lengths if length > LONGEST_FUNCTION]
 
 
 def test_the_package_is_where_these_tests_look():
@@ -86,11 +83,6 @@ def test_no_file_is_too_long():
 
 def test_no_function_is_too_long():
     assert_none([found for module in MODULES.values() for found in find_long_functions(module)])
-
-
-def test_the_list_of_long_functions_only_shrinks():
-    lengths = {name: length for module in MODULES.values() for name, length in measure_functions(module).items()}
-    assert_none([name for name in STILL_LONG if lengths.get(name, 0) <= LONGEST_FUNCTION])
 
 
 @pytest.mark.parametrize("module", ["tcprof", "tcprof.cli"])

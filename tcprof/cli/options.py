@@ -90,20 +90,10 @@ RecordingArgument = Annotated[
         help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of PyTorch or JAX.",
     ),
 ]
-NsysOption = Annotated[
-    Path | None, typer.Option("--nsys", help="Path of the nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
-]
-WideOption = Annotated[
-    bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
-]
-ForceOption = Annotated[
-    bool,
-    typer.Option("--force", help="Overwrite files that tcprof did not write; never overwrites recordings."),
-]
 RECORDING: Options = {"recording": (RecordingArgument, inspect.Parameter.empty)}
-NSYS: Options = {"nsys": (NsysOption, None)}
-WIDE: Options = {"wide": (WideOption, False)}
-FORCE: Options = {"force": (ForceOption, False)}
+NSYS = option("nsys", Path | None, None, "Path of the nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
+WIDE = option("wide", bool, False, "Show all columns and whole names in tables, however long the lines get.")
+FORCE = option("force", bool, False, "Overwrite files that tcprof did not write; never overwrites recordings.")
 WINDOW = option(
     *("window", Window, "gpu"),
     "Window for figures from samples: gpu, from a range's first GPU activity to its last; host, the range on the CPU; "

@@ -1,21 +1,29 @@
-"""``tcprof profile``."""
+"""``tcprof profile``: its options, and what it prints and writes of each report."""
 
 import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from tcprof.cli import app
-from tcprof.cli.options import ForceOption, NsysOption, WideOption
-from tcprof.cli.output import print_lines, print_notes, progress
-from tcprof.cli.streams import echo
+from tcprof.cli.files import name_copy, write_copy
+from tcprof.cli.options import FORCE, NSYS, WIDE, Asked, option, takes
+from tcprof.cli.output import TEXT, origin_of, print_document, print_lines, print_notes, progress
+from tcprof.cli.streams import echo, echo_error, echo_path
+from tcprof.errors import OutputError, StoppedError, TcprofError
+from tcprof.files import SAVED_SUFFIX
+
+if TYPE_CHECKING:
+    from tcprof.api.reading import Report
+    from tcprof.record.command import RecordOptions
+    from tcprof.record.plan import Plan
+    from tcprof.record.recording import RecordedRun, Session
 
 FOR_NSYS = "tcprof.options_for_nsys"
-
-
 GraphTrace = Literal["graph", "node"]
 Annotate = Literal["auto", "off", "modules", "ops", "shapes"]  # what of a program gets ranges that it does not open
 
@@ -37,99 +45,66 @@ class ProfileCommand(TyperCommand):
         return super().parse_args(ctx, [*ours, "--", *program])
 
 
-ProgramArgument = Annotated[
-    list[str], typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command, with its arguments.")
-]
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="The report; by default SCRIPT.nsys-rep in this folder. As in nsys, %q{NAME} is the environment variable "
-        "NAME, %h the host, %p the process number, %n the next free number.",
-    ),
-]
-GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
-FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples per second.")]
-MetricsOption = Annotated[
-    str,
-    typer.Option(
-        "--metrics",
+REPORT = option(
+    *("output", Path | None, None),
+    "The report; by default SCRIPT.nsys-rep in this folder. As in nsys, %q{NAME} is the environment variable NAME, %h "
+    "the host, %p the process number, %n the next free number.",
+    *("-o", "--output"),
+)
+CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
+    option("gpus", str, "all", "GPUs to sample: all, none, or numbers such as 0,2.")
+    | option("frequency_hz", int, 20_000, "Samples per second.", "--frequency")
+    | option(
+        *("metrics", str, "tcprof"),
+        "What to sample: tcprof, exact tensor cycles where available; default, nsys's own set; or a metric-set file.",
         metavar="tcprof|default|FILE",
-        help="What to sample: tcprof, exact tensor cycles where available; default, nsys's own set; or a "
-        "metric-set file.",
-    ),
-]
-CaptureRangeOption = Annotated[
-    str,
-    typer.Option(
-        "--capture-range",
-        help="What to record: none (tcprof chooses the steps), cudaProfilerApi (between start() and stop() of "
+    )
+    | option(
+        *("capture_range", str, "none"),
+        "What to record: none (tcprof chooses the steps), cudaProfilerApi (between start() and stop() of "
         "torch.cuda.profiler) or nvtx:NAME (the first range of that name).",
-    ),
-]
-CaptureEndOption = Annotated[
-    str,
-    typer.Option(
-        "--capture-range-end",
+    )
+    | option(
+        *("capture_range_end", str, "stop"),
+        "After the first capture: stop, record no more; repeat:N, make N reports, NAME.1 to NAME.N; or another value "
+        "of nsys. The program keeps running.",
         metavar="stop|repeat|repeat:N|...",
-        help="After the first capture: stop, record no more; repeat:N, make N reports, NAME.1 to NAME.N; or another "
-        "value of nsys. The program keeps running.",
-    ),
-]
-DelayOption = Annotated[
-    float | None, typer.Option("--delay", metavar="SECONDS", help="Start recording after this time.")
-]
-DurationOption = Annotated[
-    float | None,
-    typer.Option(
+    )
+    | option("delay_s", float | None, None, "Start recording after this time.", "--delay", metavar="SECONDS")
+    | option(
+        *("duration_s", float | None, None),
+        "Record for at most this long; by default 60 seconds unless the program has steps.",
         "--duration",
         metavar="SECONDS",
-        help="Record for at most this long; by default 60 seconds unless the program has steps.",
-    ),
-]
-GraphOption = Annotated[
-    GraphTrace | None,
-    typer.Option(
-        "--cuda-graph-trace",
-        help="Record CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which is slower).",
-    ),
-]
-AnnotateOption = Annotated[
-    Annotate,
-    typer.Option(
-        "--annotate",
-        help="NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op "
-        "(ops), also operand sizes (shapes), or none (off).",
-    ),
-]
-StepsOption = Annotated[
-    int, typer.Option("--steps", min=1, help="Number of steps to record; more if they take under 3 seconds.")
-]
-WholeOption = Annotated[bool, typer.Option("--whole", help="Record the whole program, not only some steps.")]
-StopOption = Annotated[bool, typer.Option("--stop", help="End the program when its steps are recorded.")]
-RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
-SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
-RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
-PythonOption = Annotated[
-    str | None,
-    typer.Option(
-        "--python",
-        metavar="PATH",
-        help="The Python that runs a script or a module; by default that of the active environment.",
-    ),
-]
-JobOption = Annotated[
-    str,
-    typer.Option(
-        "--job",
-        metavar="NAME",
-        help="The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF.",
-    ),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print an nsys command line for another machine, and record nothing.")
-]
+    )
+    | option(
+        *("cuda_graph_trace", GraphTrace | None, None),
+        "Record CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which is slower).",
+    )
+    | option(
+        *("annotate", Annotate, "auto"),
+        "NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op (ops), also "
+        "operand sizes (shapes), or none (off).",
+    )
+    | option("steps", int, 20, "Number of steps to record; more if they take under 3 seconds.", min=1)
+    | option("whole", bool, False, "Record the whole program, not only some steps.")
+    | option("stop", bool, False, "End the program when its steps are recorded.")
+)
+RUNS = (
+    option("repeat", int, 1, "Number of runs to record, for comparisons.", min=1)
+    | option("sudo", bool, False, "Run nsys as root, and the program as you.")
+    | option("redact", bool, False, "Also write a copy that is safe to share.")
+)
+MACHINE = option(
+    *("python", str | None, None),
+    "The Python that runs a script or a module; by default that of the active environment.",
+    metavar="PATH",
+) | option(
+    *("job", str, ""),
+    "The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF.",
+    metavar="NAME",
+)
+DRY_RUN = option("dry_run", bool, False, "Print an nsys command line for another machine, and record nothing.")
 
 
 @app.command(
@@ -140,31 +115,14 @@ DryRunOption = Annotated[
     "tcprof profile --cuda-memory-usage=true train.py",
     context_settings={"allow_interspersed_args": False},
 )
+@takes(REPORT, FORCE, CHOICES, RUNS, WIDE, MACHINE, NSYS, DRY_RUN)
 def profile(
     context: typer.Context,
-    program: ProgramArgument,
-    output: ReportOption = None,
-    force: ForceOption = False,
-    gpus: GpusOption = "all",
-    frequency: FrequencyOption = 20_000,
-    metrics: MetricsOption = "tcprof",
-    capture_range: CaptureRangeOption = "none",
-    capture_range_end: CaptureEndOption = "stop",
-    delay: DelayOption = None,
-    duration: DurationOption = None,
-    cuda_graph_trace: GraphOption = None,
-    annotate: AnnotateOption = "auto",
-    steps: StepsOption = 20,
-    whole: WholeOption = False,
-    stop: StopOption = False,
-    repeat: RepeatOption = 1,
-    sudo: SudoOption = False,
-    redact: RedactOption = False,
-    wide: WideOption = False,
-    python: PythonOption = None,
-    job: JobOption = "",
-    nsys: NsysOption = None,
-    dry_run: DryRunOption = False,
+    program: Annotated[
+        list[str],
+        typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command, with its arguments."),
+    ],
+    asked: Asked,
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics.
 
@@ -172,41 +130,170 @@ def profile(
     analysis (.tcprof) are written side by side, named after the script. Options of tcprof and nsys go before the
     program; those that are not listed here are passed to nsys profile unchanged.
     """
-    from tcprof.cli.recorded import check_targets, make_session, print_end, record_all
     from tcprof.record.command import RecordOptions
     from tcprof.record.draft import draft_recording
     from tcprof.record.plan import plan_recording
     from tcprof.record.recording import become_root
     from tcprof.views.commands import describe_plan
 
-    options = RecordOptions(
-        frequency_hz=frequency,
-        gpus=gpus,
-        metrics=metrics,
-        capture_range=capture_range,
-        capture_range_end=capture_range_end,
-        delay_s=delay,
-        duration_s=duration,
-        cuda_graph_trace=cuda_graph_trace,
-        annotate=annotate,
-        steps=steps,
-        whole=whole,
-        stop=stop,
-        extra_args=tuple(context.meta[FOR_NSYS]),
-    )
-    session = make_session(program, output, repeat, options, python, job=job, is_draft=dry_run)
-    if not dry_run:
-        check_targets(session, force=force, redact=redact)
-    prefix = become_root(ask=not dry_run) if sudo else ()
-    if dry_run:
-        command, notes = draft_recording(session.program, options, session.reports[0], nsys, prefix)
+    choices = {name: getattr(asked, name) for name in CHOICES}
+    options = RecordOptions(**choices, extra_args=tuple(context.meta[FOR_NSYS]))
+    session = _make_session(program, options, asked)
+    if not asked.dry_run:
+        _check_targets(session, asked)
+    prefix = become_root(ask=not asked.dry_run) if asked.sudo else ()
+    if asked.dry_run:
+        command, notes = draft_recording(session.program, options, session.reports[0], asked.nsys, prefix)
         print_notes(notes)
         return echo(f"{shlex.join(command)}\n")
     with ExitStack() as stack:
         with progress("Checking this machine and its GPU metrics"):
-            plan = stack.enter_context(plan_recording(session.program, options, nsys, prefix))
+            plan = stack.enter_context(plan_recording(session.program, options, asked.nsys, prefix))
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        last, written, status = record_all(session, plan, redact=redact, wide=wide)
-    print_end(last, session.program, written)
+        last, written, status = _record_all(session, plan, asked)
+    _print_end(last, session.program, written)
     raise typer.Exit(status)
+
+
+def _make_session(program: list[str], options: "RecordOptions", asked: Asked) -> "Session":
+    """Plan the recordings to make, and note where the program's Python is not tcprof's own."""
+    from tcprof.record.program import choose_python
+    from tcprof.record.recording import Session
+
+    chosen = choose_python(asked.python)
+    session = Session(
+        *(program, asked.output, asked.repeat),
+        in_captures=options.in_captures,
+        python=chosen.path,
+        is_draft=asked.dry_run,
+        job=asked.job,
+    )
+    if chosen.reason and session.program[0] == chosen.path:
+        print_notes((f"the program runs in {chosen.path}, {chosen.reason}.",))
+    return session
+
+
+def _check_targets(session: "Session", asked: Asked) -> None:
+    """Make sure, before anything is run, that all that is to be written can be."""
+    from tcprof.outputs import check_target
+
+    session.check_reports(asked.force)
+    for report in (run_files.report for files in session.reports for run_files in (files, *files.captures())):
+        check_target(report.with_suffix(".html"), (), force=asked.force)
+        for saved in (report.with_suffix(SAVED_SUFFIX), *((name_copy(report),) if asked.redact else ())):
+            check_target(saved, (), force=asked.force, for_recording=True)
+
+
+def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[RecordedRun, list[Path], int]":
+    """Record and show one run after the other, until one fails or is stopped.
+
+    A report that is written while its program goes on is shown at once.
+
+    Returns:
+        The last one, what was written, and the exit status: of the program, else of what could not be analyzed.
+    """
+    written: list[Path] = []
+    failed = 0
+    count = len(session.reports)
+    for number, files in enumerate(session.reports, start=1):
+        if count > 1:
+            echo_error(f"run {number} of {count}")
+        outcomes: list[tuple[list[Path], int] | TcprofError] = []
+
+        def show(run: "RecordedRun", outcomes: list[tuple[list[Path], int] | TcprofError] = outcomes) -> None:
+            try:
+                outcomes.append(_show_reports(run, plan, asked, is_only=count == 1))
+            except TcprofError as error:  # raised once the program has ended
+                outcomes.append(error)
+
+        run = session.record(plan, files, show)
+        if not (run.was_ready and outcomes):
+            show(run)
+        outcome = outcomes[-1]
+        if isinstance(outcome, TcprofError):
+            raise outcome
+        written += outcome[0]
+        failed = outcome[1] or failed
+        if run.program_status or run.was_stopped:
+            break
+    return run, written, run.program_status or failed
+
+
+def _print_end(run: "RecordedRun", program: Sequence[str], written: Sequence[Path]) -> None:
+    """Print how the program ended, and what was written."""
+    from tcprof.views.commands import describe_end
+
+    print_notes(describe_end(run, program))
+    echo("\n")
+    for path in written:
+        echo_path(path)
+
+
+def _show_reports(run: "RecordedRun", plan: "Plan", asked: Asked, *, is_only: bool) -> tuple[list[Path], int]:
+    """Show the reports of a run; return what was written, and an exit status."""
+    from tcprof.api.recording import read_recorded
+    from tcprof.views.commands import describe_capture
+
+    written: list[Path] = []
+    failed = 0
+    is_only = is_only and len(run.reports) == 1
+    print_notes(run.notes)
+    for capture, file in enumerate(run.reports, start=1):
+        if len(run.reports) > 1:
+            echo_error(f"capture {capture} of {len(run.reports)}: {file.name}")
+        try:
+            with progress(f"Exporting and reading {file.name}"):
+                report = read_recorded(file, run, plan.nsys)
+            print_notes(describe_capture(report.analysis, plan.options.capture_range))
+            written += _show(file, report, asked, in_full=is_only)
+        except KeyboardInterrupt as stop:
+            unread = run.reports[run.reports.index(file) :]
+            commands = "; ".join(f"tcprof report {path}" for path in unread)
+            whole = "It is whole" if len(unread) == 1 else "These are whole"
+            raise StoppedError(f"Stopped while reading {file}.", f"{whole}: {commands}") from stop
+        except TcprofError as error:
+            if is_only or isinstance(error, StoppedError):
+                raise
+            print_notes((f"{file} is not analyzed: {error.message} {error.hint}".rstrip(),))
+            failed = error.exit_status
+    return written, failed
+
+
+def _show(file: Path, report: "Report", asked: Asked, *, in_full: bool) -> list[Path]:
+    """Print what 'tcprof show' does, or its first sentences, and write the page; returns what was written."""
+    from tcprof.findings.recording_cost import find_recording_cost
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
+    from tcprof.render.html import PageOptions
+    from tcprof.render.html.page import write_page
+    from tcprof.views.recording.show import view_recording, view_verdict_in_short
+
+    page, parts = file.with_suffix(".html"), (report.analysis, report.findings, report.advice)
+    document = view_recording(*parts) if in_full else view_verdict_in_short(*parts)
+    print_document(document, TEXT, wide=asked.wide, notes=not in_full)
+    if in_full:
+        print_notes(cost.text for cost in find_recording_cost(report.analysis))
+    with progress(f"Writing {page.name}"):
+        write_page(view_recording(*parts), page, PageOptions(origin=origin_of(file)))
+    written = [file, page, *_save(report, file.with_suffix(SAVED_SUFFIX))]
+    if asked.redact:
+        write_copy(find_export(file, find_nsys), name_copy(file))
+        written.append(name_copy(file))
+    return written
+
+
+def _save(report: "Report", target: Path) -> list[Path]:
+    """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
+    from tcprof.findings.judge import describe
+    from tcprof.saved.cache import user_cache
+
+    if cache := user_cache(lambda note: print_notes((note,))):
+        cache.keep(report.analysis, describe(report.findings, report.advice))
+    try:
+        with progress(f"Writing {target.name}"):
+            report.save(target)
+    except OutputError as error:  # the recording and its page are whole
+        print_notes((f"the analysis is not saved: {error.message}",))
+        return []
+    return [target]

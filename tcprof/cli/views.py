@@ -1,8 +1,6 @@
 """The commands that show a recording in one view or another."""
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from tcprof.cli import app
 from tcprof.cli.options import (
@@ -28,6 +26,25 @@ from tcprof.views import ROWS_SHOWN, Order
 SCREEN_LIMIT = option(
     "limit", int | None, None, "Number of rows in each table; by default up to 5, so that all fits on 30 lines.", min=1
 )
+FIT = option(
+    *("kernels", bool, True),
+    "Fit the kernels to get the share of tensor kernels; --no-kernels reads large recordings faster.",
+    "--kernels/--no-kernels",
+)
+KERNELS = option(
+    *("by", Literal["kernel", "path"], "kernel"),
+    "One row per kernel and launch geometry, or one per path as well.",
+) | option("without_tensor_cores", bool, False, "Only kernels that do not use the Tensor Cores, with their total.")
+MODULES = option(
+    "sort", Order, Order.CALLS, "Order of sibling modules: by first call, by time, or by time above ideal."
+) | option("fold", bool, True, "Show similar layers as one row.", "--fold/--no-fold")
+TIMELINE = option(
+    *("step", str | None, None),
+    "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time.",
+    metavar="NAME",
+) | option("gaps", bool, False, "Show the GPU's idle time by cause and range, then its longest gaps.")
+KERNEL_LIMIT = limit_to(15, "Number of kernels to show, longest first; 0 for all.")
+MODULE_LIMIT = limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all.")
 NCU = option(
     *("ncu", str | None, None),
     "Print only the Nsight Compute command that profiles the longest matching kernel.",
@@ -69,17 +86,8 @@ def advise(asked: Asked) -> None:
 
 
 @app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
-@takes(RECORDING, WINDOW, WARM_UP, PEAK, ROWS, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
-def ranges(
-    asked: Asked,
-    kernels: Annotated[
-        bool,
-        typer.Option(
-            "--kernels/--no-kernels",
-            help=("Fit the kernels to get the share of tensor kernels; --no-kernels reads large recordings faster."),
-        ),
-    ] = True,
-) -> None:
+@takes(FIT, RECORDING, WINDOW, WARM_UP, PEAK, ROWS, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
+def ranges(asked: Asked) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
 
     A row covers all instances of a range with the same path, with the 95 % interval of their mean. Tensor-active time
@@ -88,33 +96,14 @@ def ranges(
     """
     from tcprof.views.recording.ranges import view_ranges
 
-    report = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
+    report = asked.read(metrics=("tensor_active_pct",), kernels=asked.kernels)
     rows, findings = asked.select(report.ranges), report.findings.of_gpu(asked.gpu)
     asked.show(view_ranges(report.analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
-@takes(
-    RECORDING,
-    NCU,
-    NAMES,
-    limit_to(15, "Number of kernels to show, longest first; 0 for all."),
-    WARM_UP,
-    PEAK,
-    PRINT,
-    WIDE,
-)
-def kernels(
-    asked: Asked,
-    by: Annotated[
-        Literal["kernel", "path"],
-        typer.Option("--by", help="One row per kernel and launch geometry, or one per path as well."),
-    ] = "kernel",
-    without_tensor_cores: Annotated[
-        bool,
-        typer.Option("--without-tensor-cores", help="Only kernels that do not use the Tensor Cores, with their total."),
-    ] = False,
-) -> None:
+@takes(KERNELS, RECORDING, NCU, NAMES, KERNEL_LIMIT, WARM_UP, PEAK, PRINT, WIDE)
+def kernels(asked: Asked) -> None:
     """Show Tensor Active of every kernel.
 
     Samples last longer than most kernels, so tcprof fits figures for each kernel's own time to them
@@ -132,32 +121,15 @@ def kernels(
         matching = select_rows(asked.select(report.kernels, "name"), None, asked.ncu, None, "name")
         echo("".join(f"{line}\n" for line in find_command(report.analysis, matching)))
         return
-    by_path = by == "path"
+    by_path = asked.by == "path"
     rows = asked.select(report.kernels_by_path if by_path else report.kernels, "name")
-    document = view_kernels(
-        report.analysis, report.findings, rows, by_path, asked.most, asked.notes, without_tensor_cores
-    )
-    asked.show(document)
+    shown = (rows, by_path, asked.most, asked.notes, asked.without_tensor_cores)
+    asked.show(view_kernels(report.analysis, report.findings, *shown))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
-@takes(
-    RECORDING,
-    ROWS,
-    limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all."),
-    WARM_UP,
-    PEAK,
-    PRINT,
-    WIDE,
-)
-def modules(
-    asked: Asked,
-    sort: Annotated[
-        Order,
-        typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time above ideal."),
-    ] = Order.CALLS,
-    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show similar layers as one row.")] = True,
-) -> None:
+@takes(MODULES, RECORDING, ROWS, MODULE_LIMIT, WARM_UP, PEAK, PRINT, WIDE)
+def modules(asked: Asked) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
     A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
@@ -170,39 +142,23 @@ def modules(
     if report.modules.empty:
         raise InputError(f"{asked.recording}: {NONE}", report.recording.remedies.modules)
     rows = asked.select(report.modules, "module")
-    asked.show(view_modules(report.analysis, report.findings, rows, asked.most, sort, fold, asked.notes))
+    asked.show(view_modules(report.analysis, report.findings, rows, asked.most, asked.sort, asked.fold, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
-@takes(RECORDING, ROWS, WARM_UP, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
-def timeline(
-    asked: Asked,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            "--step",
-            metavar="NAME",
-            help=(
-                "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time."
-            ),
-        ),
-    ] = None,
-    gaps: Annotated[
-        bool, typer.Option("--gaps", help="Show the GPU's idle time by cause and range, then its longest gaps.")
-    ] = False,
-) -> None:
+@takes(TIMELINE, RECORDING, ROWS, WARM_UP, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
+def timeline(asked: Asked) -> None:
     """Show where every nanosecond of the GPU's time went.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
     FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle.
     --notes adds the time accounting, which lists what could not be attributed.
     """
-    from tcprof.views.recording.time import view_timeline
+    from tcprof.views.recording.time import view_gaps, view_timeline
 
-    report = asked.read(step=step)
-    if gaps:
+    report = asked.read(step=asked.step)
+    if asked.gaps:
         from tcprof.analysis.gaps import Gaps
-        from tcprof.views.recording.time import view_gaps
 
         chosen = Gaps(*(select_rows(rows, asked.gpu, asked.pattern, None) for rows in (report.gaps, report.gap_sums)))
         asked.show(view_gaps(report.analysis, report.findings, chosen, asked.most, asked.notes))
