@@ -218,8 +218,8 @@ def test_pinned_memory_is_told_from_pageable(name: str, is_pinned: bool) -> None
 def test_no_idle_time_is_in_two_prices() -> None:
     step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite").analysis, 0)
     assert step is not None
-    idle = [100 * (1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
-    half, most = (Gain(*(share * each for each in idle), step.alone_ns[step.tracing[1]]) for share in (0.6, 1.0))
+    idle = [100 * (1 - step.busy_ns / step.unprofiled_ns[tracing]) for tracing in step.tracing]
+    half, most = (Gain(*(share * each for each in idle), step.unprofiled_ns[step.tracing[1]]) for share in (0.6, 1.0))
     gains = {"launch-bound": half, "fusion": most, "cpu-work": most, "synchronizing-calls": half}
     priced = [
         make_advice(step, rule, ("", "", ""), [Option("", (), gain)], about_step(step)) for rule, gain in gains.items()
@@ -242,7 +242,7 @@ def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
     assert all(gain.low_ns <= gain.likely_ns <= gain.high_ns for gain in of_idle)
     assert all(gain.low_pct <= gain.likely_pct <= gain.high_pct for gain in of_idle)
     for level, tracing in zip(("low_pct", "likely_pct"), step.tracing, strict=False):
-        assert sum(getattr(gain, level) for gain in of_idle) <= 100.1 * (1 - step.busy_ns / step.alone_ns[tracing])
+        assert sum(getattr(gain, level) for gain in of_idle) <= 100.1 * (1 - step.busy_ns / step.unprofiled_ns[tracing])
 
 
 def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pace(tmp_path: Path) -> None:

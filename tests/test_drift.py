@@ -85,7 +85,7 @@ def test_a_newer_schema_is_noted(version: str, is_noted: bool, tmp_path: Path) -
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION'")
         connection.execute("INSERT INTO META_DATA_EXPORT (name, value) VALUES ('EXPORT_SCHEMA_VERSION', ?)", (version,))
-    found = {each.rule: each.severity for each in tcprof.read(path).findings.found}
+    found = {each.rule: each.severity for each in tcprof.read(path).findings.entries}
     assert (found.get("newer-schema") == Severity.CAUTION) is is_noted
 
 
@@ -109,7 +109,7 @@ def test_ranges_that_never_closed_are_counted_apart(
     analysis = tcprof.read(builder.write(tmp_path))
     assert len(analysis.nvtx_ranges) == kept
     assert not analysis.faults
-    told = [re.findall(r"\d+", each.sentence) for each in analysis.findings.found if each.rule == "unclosed-ranges"]
+    told = [re.findall(r"\d+", each.sentence) for each in analysis.findings.entries if each.rule == "unclosed-ranges"]
     assert told == ([[str(len(ranges) - kept)]] if kept < len(ranges) else [])
 
 

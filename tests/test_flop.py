@@ -299,9 +299,9 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
     below = tcprof.read(path, step="step", peak_tflops=10)
     assert below.ranges["mfu_pct"].max() > 100
-    assert [each.rule for each in below.findings.found if each.severity is Severity.FAULT] == ["excess-shares"]
+    assert [each.rule for each in below.findings.entries if each.severity is Severity.FAULT] == ["excess-shares"]
     assert "peak-tflops" in below.faults[0]
-    assert "excess-shares" not in [each.rule for each in report.findings.found]
+    assert "excess-shares" not in [each.rule for each in report.findings.entries]
 
 
 @pytest.mark.parametrize(("executed", "contradicts"), [(1.0, False), (0.5, True)])

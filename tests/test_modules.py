@@ -12,7 +12,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.folding import fold_layers
 from tcprof.annotate.steps import DOMAIN
-from tcprof.findings.notes import describe_homes
+from tcprof.findings.notes import describe_module_coverage
 from tcprof.frames import OPS_DOMAIN
 from tcprof.sources.torch_ops import split_names
 from tcprof.sources.xla import read_scopes
@@ -173,7 +173,7 @@ def test_ops_are_asked_for_only_where_they_are_missing(read: Read, ops: str) -> 
         replica = 1 if ops == "of a module" else 7  # a thread on which no module is named
         step.op("aten::mm", 40, 50, 3, thread=replica)
         step.op(f"{NODE}MmBackward0", 410, 500, thread=AUTOGRAD).op("MmBackward0", 420, 490, 3, thread=AUTOGRAD)
-    said = " ".join(describe_homes(read(step.sampled())))
+    said = " ".join(describe_module_coverage(read(step.sampled())))
     assert ("--annotate ops" in said) == (ops == "none")
     assert ("without module ranges" in said) == (ops == "of no module")
 

@@ -101,10 +101,10 @@ def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_
     before = tcprof.read(path)
     assert LAUNCH_BOUND in before.verdict[0]
     figures = before.findings.gpus[0].figures
-    assert figures.idle_alone_pct == figures.idle_pct > 50
+    assert figures.unprofiled_idle_pct == figures.idle_pct > 50
     after = read_with(path, make_steps(50 * US))
     assert LAUNCH_BOUND not in after.verdict[0]
-    alone_pct = after.findings.gpus[0].figures.idle_alone_pct
+    alone_pct = after.findings.gpus[0].figures.unprofiled_idle_pct
     assert alone_pct < 50 < after.findings.gpus[0].figures.idle_pct
     assert f"; in an unprofiled run, {format_pct(alone_pct)}" in after.verdict[0]
     still = read_with(path, make_steps(95 * US))

@@ -21,7 +21,7 @@ from tcprof.api.reading import Report
 from tcprof.findings.checks import GOOD
 from tcprof.findings.compared.verdict import measure_side
 from tcprof.findings.finding import Severity
-from tcprof.findings.judge import say_first_line
+from tcprof.findings.judge import first_line
 from tcprof.findings.pricing.multi_gpu import measure_steps
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.reduce import reduce_file
@@ -196,10 +196,8 @@ def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], tra
     analysis = worker(tmp_path, metrics, traced)
     analysis.save(tmp_path / "run.tcprof")
     for each in (analysis, tcprof.read(tmp_path / "run.tcprof")):
-        assert [found.rule for found in each.findings.found if found.severity == Severity.FAULT] == ["untraced-gpu"]
-        assert [
-            f"GPU {gpu.gpu} {say_first_line(each.analysis, gpu).split(' · ')[2]}" for gpu in each.findings.gpus
-        ] == [
+        assert [found.rule for found in each.findings.entries if found.severity == Severity.FAULT] == ["untraced-gpu"]
+        assert [f"GPU {gpu.gpu} {first_line(each.analysis, gpu).split(' · ')[2]}" for gpu in each.findings.gpus] == [
             "GPU 0 GPU idle 27.8 %",
             "GPU 1 GPU idle –",
         ]
@@ -211,7 +209,7 @@ def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], tra
 def test_an_idle_gpu_is_idle(busy: int, traced: int, tmp_path: Path) -> None:
     analysis = worker(tmp_path, (GR_ACTIVE,), traced, busy)
     assert not analysis.faults
-    assert "GPU idle –" not in say_first_line(analysis.analysis, analysis.findings.gpus[1])
+    assert "GPU idle –" not in first_line(analysis.analysis, analysis.findings.gpus[1])
 
 
 def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(tmp_path: Path) -> None:

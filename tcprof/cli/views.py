@@ -97,7 +97,7 @@ def ranges(asked: Asked) -> None:
     from tcprof.views.recording.ranges import view_ranges
 
     report = asked.read(metrics=("tensor_active_pct",), kernels=asked.kernels)
-    rows, findings = asked.select(report.ranges), report.findings.of_gpu(asked.gpu)
+    rows, findings = asked.select(report.ranges), report.findings.select_gpu(asked.gpu)
     asked.show(view_ranges(report.analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 

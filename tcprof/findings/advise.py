@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.finding import are_of_amd
+from tcprof.findings.finding import has_amd_gpu
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
@@ -22,7 +22,7 @@ _NOTABLE = 0.01  # of a price: that so much less is counted elsewhere is said
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
     """The advice on a recording: what saves most first, then what has no price."""
-    if analysis.kernel_instances.empty or are_of_amd(analysis.gpus):
+    if analysis.kernel_instances.empty or has_amd_gpu(analysis.gpus):
         return ()
     steps = measure_steps(analysis)
     by_gpu = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
@@ -30,7 +30,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
     for gpu, of_rules in price_together(steps, by_gpu, rules_of_findings()).items():
         for advice in (*find_all_well(steps[gpu], of_rules), *of_rules):
             named = rules_of_findings().get(advice.rule)  # all-well is of none
-            is_of_use = steps[gpu].is_of_framework or not advice.gain.is_known or not (named and named.of_framework)
+            is_of_use = steps[gpu].uses_framework or not advice.gain.is_known or not (named and named.of_framework)
             options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in advice.options)
             advices.append(replace(advice, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
@@ -65,7 +65,7 @@ def find_all_well(step: Step, advices: Sequence[Advice]) -> list[Advice]:
 
 def share_idle_time(step: Step, advices: Sequence[Advice]) -> list[Advice]:
     """Limit low and likely prices to the idle time together: the highest is left as it is, and so is each high one."""
-    left = [100 * float(max(0.0, 1 - step.busy_ns / step.alone_ns[tracing])) for tracing in step.tracing]
+    left = [100 * float(max(0.0, 1 - step.busy_ns / step.unprofiled_ns[tracing])) for tracing in step.tracing]
     sharing = [one for one in advices if _idle_of(one) is not IdleTime.NONE]
     shared: dict[str, Advice] = {}
     for advice in sorted(sharing, key=lambda one: (_idle_of(one).value, -one.gain.likely_ns)):

@@ -15,7 +15,7 @@ from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.arrays import union
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
-from tcprof.findings.finding import Finding, Severity, are_of_amd
+from tcprof.findings.finding import Finding, Severity, has_amd_gpu
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.nsys import NEWEST_NSYS, NEWEST_SCHEMA
@@ -96,7 +96,7 @@ def _about_unclosed(wrong: Iterable[InvalidValues]) -> list[Finding]:
 
 def _about_samples(analysis: Analysis) -> list[Finding]:
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
-    if are_of_amd(analysis.gpus):
+    if has_amd_gpu(analysis.gpus):
         sentence = "This is an AMD GPU: which kernels used its matrix cores is unknown"
         return [_caution("no-metrics", sentence=sentence)]
     if not len(analysis.samples):

@@ -58,7 +58,7 @@ def class_in_sentence(name: str) -> str:
     return title if title[1:2].isupper() else f"{title[0].lower()}{title[1:]}"
 
 
-def are_of_amd(gpus: pd.DataFrame) -> bool:
+def has_amd_gpu(gpus: pd.DataFrame) -> bool:
     """Whether any of the GPUs, see ``tcprof.frames.GPUS``, is AMD's: traces of torch.profiler and of JAX have these."""
     return bool(gpus["name"].str.startswith(AMD).any())
 

@@ -52,7 +52,7 @@ class Findings:
     """What the figures of a recording say: of each GPU, and faults, then cautions, each gravest first."""
 
     gpus: tuple[GpuFindings, ...]
-    found: tuple[Finding, ...]
+    entries: tuple[Finding, ...]
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -64,16 +64,14 @@ class Findings:
         """The verdict in two or three sentences for each GPU, likewise."""
         return self._of_gpus([gpu.headline for gpu in self.gpus])
 
-    def of_gpu(self, gpu: int | None) -> "Findings":
+    def select_gpu(self, gpu: int | None) -> "Findings":
         """Keep the verdict and the checks of one GPU; None keeps those of all."""
-        return self if gpu is None else replace(self, gpus=tuple(each for each in self.gpus if each.gpu == gpu))
+        return self if gpu is None else replace(self, gpus=tuple(entry for entry in self.gpus if entry.gpu == gpu))
 
     def _of_gpus(self, sentences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         several = len(self.gpus) > 1
-        return tuple(
-            f"{f'GPU {gpu.gpu}: ' * several}{' '.join(of_gpu)}"
-            for gpu, of_gpu in zip(self.gpus, sentences, strict=True)
-        )
+        pairs = zip(self.gpus, sentences, strict=True)
+        return tuple(f"{f'GPU {gpu.gpu}: ' * several}{' '.join(texts)}" for gpu, texts in pairs)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -83,17 +81,17 @@ class Findings:
     @property
     def faults(self) -> tuple[str, ...]:
         """Why the figures cannot be trusted, as paragraphs, gravest first. Show them before any figure."""
-        return texts_of(self.found, Severity.FAULT)
+        return texts_of(self.entries, Severity.FAULT)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What else a reader must know, likewise; what is so in most recordings comes last."""
-        return (*texts_of(self.found, Severity.CAUTION), *self.remarks)
+        return (*texts_of(self.entries, Severity.CAUTION), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Those of the warnings that are so in most recordings, and no reason for doubt."""
-        return texts_of(self.found, Severity.REMARK)
+        return texts_of(self.entries, Severity.REMARK)
 
 
 def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
@@ -123,10 +121,10 @@ def _typed(kind: Any, value: Any, analysis: Analysis, name: str = "") -> Any:
     if get_origin(kind) is UnionType:  # or None
         return None if value is None else _typed(get_args(kind)[0], value, analysis)
     if get_origin(kind) is tuple:
-        return tuple(_typed(get_args(kind)[0], each, analysis) for each in value)
+        return tuple(_typed(get_args(kind)[0], item, analysis) for item in value)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(**{key: _typed(hints[key], each, analysis, key) for key, each in value.items()})  # type: ignore[operator]
+        return kind(**{key: _typed(hints[key], item, analysis, key) for key, item in value.items()})  # type: ignore[operator]
     return kind(value)
 
 
@@ -140,10 +138,10 @@ def judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     busiest = busiest_gpus(analysis, MOST_GPUS)
     measure = {gpu: _estimate if gpu in busiest else measure_step_figures for gpu in captures["gpu"]}
-    figures_of = {int(gpu): of_gpu(analysis, int(gpu)) for gpu, of_gpu in measure.items()}
+    figures_of = {int(gpu): measure_gpu(analysis, int(gpu)) for gpu, measure_gpu in measure.items()}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
-    excess = find_excess(analysis, [each for each in figures_of.values() if each], untraced)
-    faults, found = (*find_faults(analysis, untraced), *excess), []
+    excess = find_excess(analysis, [figures for figures in figures_of.values() if figures], untraced)
+    faults, gpus = (*find_faults(analysis, untraced), *excess), []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
         figures = figures_of[number]
@@ -153,8 +151,8 @@ def judge(analysis: Analysis) -> Findings:
         else:
             headline, details = judge_steps(analysis, number, figures, is_idle_known)
         checks = list_checks(analysis, row, figures, bool(faults))
-        found.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
-    return Findings(tuple(found), (*faults, *find_cautions(analysis), *_find_others(analysis, busiest)))
+        gpus.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
+    return Findings(tuple(gpus), (*faults, *find_cautions(analysis), *_find_others(analysis, busiest)))
 
 
 def _find_others(analysis: Analysis, busiest: Sequence[int]) -> list[Finding]:
@@ -172,11 +170,11 @@ def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
     step = None if figures.unprofiled_ns > 0 else measure_step(analysis, gpu)
     if step is None or not step.remedies.unprofiled:
         return figures
-    alone_ns = min(step.alone_ns[step.tracing[1]], step.length_ns)
-    idle_pct = 100 * max(0.0, 1 - step.busy_ns / alone_ns)
+    unprofiled_ns = min(step.unprofiled_ns[step.tracing[1]], step.length_ns)
+    idle_pct = 100 * max(0.0, 1 - step.busy_ns / unprofiled_ns)
     if idle_pct >= WAITING_PCT:  # the GPU waits either way
         return figures
-    return replace(figures, idle_alone_pct=idle_pct, unprofiled_ns=alone_ns, is_estimated=True)
+    return replace(figures, unprofiled_idle_pct=idle_pct, unprofiled_ns=unprofiled_ns, is_estimated=True)
 
 
 def keep_busiest(
@@ -187,7 +185,7 @@ def keep_busiest(
         return analysis, findings, advice
     gpus = busiest_gpus(analysis, MOST_GPUS)
     kept = keep_gpus(analysis, gpus)
-    return kept, replace(findings, gpus=tuple(each for each in findings.gpus if each.gpu in gpus)), advise(kept)
+    return kept, replace(findings, gpus=tuple(entry for entry in findings.gpus if entry.gpu in gpus)), advise(kept)
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
@@ -199,8 +197,8 @@ def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None)
     of = "" if detected else f" of “{figures.name}”"
     steps = analysis.steps[analysis.steps["gpu"] == gpu]
     warm_up, slow = int(steps["warm_up"].sum()), int((steps["slow"] != "").sum())
-    others = len(steps) - warm_up - slow - int(steps["counted"].sum())
-    parts = ((warm_up, "warm-up"), (slow, "slow steps"), (others, "other roles"))
+    rest = len(steps) - warm_up - slow - int(steps["counted"].sum())
+    parts = ((warm_up, "warm-up"), (slow, "slow steps"), (rest, "other roles"))
     listed = [
         f"{units.format_count(number)} {what}" if what == "slow steps" else f"{units.format_count(number)} of {what}"
         for number, what in parts
@@ -210,17 +208,17 @@ def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None)
     return f"All figures here cover {covered}{of}, each from its first GPU activity to the next step's first{left_out}."
 
 
-def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
+def first_line(analysis: Analysis, judged: GpuFindings) -> str:
     """The line that everything said of a GPU begins with: step time, Tensor Active, GPU idle, and how many steps."""
-    figures = found.figures
-    idle = "GPU idle" if found.idle_is_known else "no traced work"
+    figures = judged.figures
+    idle = "GPU idle" if judged.idle_is_known else "no traced work"
     if figures is None:
-        row = analysis.whole_capture(found.gpu).iloc[0]
+        row = analysis.whole_capture(judged.gpu).iloc[0]
         active, idle_pct = float(row[HEADLINE.name]), measure_idle(analysis, row)
         first, last = f"Whole capture {units.format_ns(row['window_ns'])}", "no steps"
     else:
         last = units.format_things(figures.count, f"{'detected ' * from_kernel_order(analysis)}step")
-        return " · ".join((*_say_step(figures, idle), last))
+        return " · ".join((*_describe_step(figures, idle), last))
     parts = (
         first,
         f"Tensor Active {units.format_pct(active)}",
@@ -230,13 +228,13 @@ def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
     return " · ".join(parts)
 
 
-def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
+def _describe_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     """Step time, Tensor Active and idle share: without recording first where that was measured, else as recorded."""
     shorter = figures.step_ns / figures.unprofiled_ns if figures.unprofiled_ns > 0 else 1.0
     recorded = (figures.step_ns, figures.tensor_active_pct, figures.idle_pct)
-    unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * max(shorter, 1.0), figures.idle_alone_pct)
+    unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * max(shorter, 1.0), figures.unprofiled_idle_pct)
     formats = {"Step time": units.format_ns, "Tensor Active": units.format_pct, idle: units.format_pct}
-    is_changed = figures.idle_alone_pct < figures.idle_pct
+    is_changed = figures.unprofiled_idle_pct < figures.idle_pct
     about, words = "", (" unprofiled", " recorded")
     if figures.is_estimated or not is_changed:
         about, words = "about " * figures.is_estimated, ("", " unprofiled")
@@ -259,7 +257,7 @@ def measure_idle(analysis: Analysis, row: pd.Series) -> float:
     return 100 - 100 * float(busy_ns) / row["window_ns"] if row["window_ns"] > 0 else math.nan
 
 
-def say_where(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
+def describe_ranges(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
     """Tensor Active of the ranges that a step, or the capture, consists of; empty where these tell nothing."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]
     whole = rows[rows["depth"] == 0] if figures is None else figures.rows
@@ -269,13 +267,13 @@ def say_where(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
     time = inner.groupby("name", observed=True)["gpu_window_ns"].sum()
     named = time[time >= _LEAST_SHARE * length].nlargest(_MOST_RANGES).index
     parts = [(name, inner[inner["name"] == name]) for name in pd.unique(inner["name"]) if name in named]
-    told = [
+    texts = [
         f"“{one_line(name, 40)}” {units.format_pct(active)} ({units.format_pct(100 * time[name] / length)}"
         for name, of_name in parts
         if not math.isnan(active := pool_tensor_active(of_name)[0])
     ]
-    if len(told) < 2:
+    if len(texts) < 2:
         return ""
     return (
-        f"Tensor Active by range: {told[0]} of the {'time' if figures is None else 'step'}), {'), '.join(told[1:])})."
+        f"Tensor Active by range: {texts[0]} of the {'time' if figures is None else 'step'}), {'), '.join(texts[1:])})."
     )

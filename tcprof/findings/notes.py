@@ -202,7 +202,7 @@ def describe_modules(analysis: Analysis) -> str:
     return f"Means per step of {name}, over the kernels that it launched; a module includes all modules in it."
 
 
-def describe_homes(analysis: Analysis) -> tuple[str, ...]:
+def describe_module_coverage(analysis: Analysis) -> tuple[str, ...]:
     """How much of the kernel time is in modules, for each GPU, and what the rest was."""
     lines = []
     for gpu, rows in analysis.modules.groupby("gpu"):
@@ -282,7 +282,7 @@ def _measure_utilization(analysis: Analysis) -> dict[int, tuple[str, str]]:
     return by_gpu
 
 
-def say_utilization(analysis: Analysis, gpu: int) -> str:
+def summarize_utilization(analysis: Analysis, gpu: int) -> str:
     """MFU and HFU of a GPU in a few words or, of a PyTorch program, why MFU is unknown; empty for any other."""
     by_gpu = _measure_utilization(analysis)
     if gpu in by_gpu:

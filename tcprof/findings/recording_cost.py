@@ -74,7 +74,7 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)]
 
 
-def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
+def without_profiling(idle_pct: float, cost: RecordingCost | None) -> float:
     """The idle share of a time in percent as it would be without a recording, which only adds idle time."""
     if cost is None or not cost.is_known:
         return idle_pct

@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.arrays import Bools, rows_of_gpu
-from tcprof.findings.recording_cost import idle_alone, measure_cost
+from tcprof.findings.recording_cost import measure_cost, without_profiling
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.sources.xla import COMPILATION
 from tcprof.untrusted import one_line
@@ -35,13 +35,13 @@ def name_kind(analysis: Analysis, gpu: int) -> str:
     return one_line(str(kinds["name"].iloc[0]), 40) if len(kinds) else ""
 
 
-def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
+def describe_roles(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     """Sentences on the role that the verdict is about, on the others, and on slow steps; none where all are alike."""
     kinds = list_kinds(analysis, gpu)
-    return (*_tell_roles(kinds.to_dict("records")), *_tell_slow(analysis, gpu))
+    return (*_describe_roles(kinds.to_dict("records")), *_describe_slow(analysis, gpu))
 
 
-def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
+def _describe_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
     if not kinds:
         return ()
     first, *rest = kinds
@@ -54,7 +54,7 @@ def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
     return (f"{about}. Other step roles: {listed}.",)
 
 
-def _tell_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
+def _describe_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     """Sentences on the steps that no figure covers, and on those that differ so much that the mean is not the median.
 
     They are named by number, cause and time.
@@ -122,7 +122,7 @@ class StepFigures:
     high_pct: float
     tensor_kernel_share_pct: float  # share of their kernel time that tensor kernels have
     idle_pct: float  # share in which nothing runs on the GPU
-    idle_alone_pct: float  # the same without what recording adds; as recorded where that is unknown
+    unprofiled_idle_pct: float  # the same without what recording adds; as recorded where that is unknown
     unprofiled_ns: float  # the step time without it: measured, or else the mean, estimated where that decides; NaN
     is_estimated: bool
     window_ns: float  # mean time from first activity to last
@@ -166,7 +166,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
         high_pct=float(step[HEADLINE_INTERVAL[1]]),
         tensor_kernel_share_pct=_average_tensor_share(kinds if len(kinds) else rows),
         idle_pct=idle,
-        idle_alone_pct=idle_alone(idle, cost),
+        unprofiled_idle_pct=without_profiling(idle, cost),
         unprofiled_ns=cost.unprofiled.value if cost else math.nan,
         is_estimated=False,
         window_ns=float((counted["gpu_end_ns"] - counted["gpu_start_ns"]).sum()) / count,
@@ -270,7 +270,7 @@ def find_bound(figures: StepFigures) -> str:
     The GPU is idle most of the steps without what recording is known to add, and the CPU is at work about as long as
     their GPU windows. It is the launches if each call has no more time than a launch takes.
     """
-    waits = figures.idle_alone_pct >= WAITING_PCT
+    waits = figures.unprofiled_idle_pct >= WAITING_PCT
     if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:
         return ""
     launches = figures.launch_count > 0 and figures.window_ns / figures.launch_count < _LAUNCH_NS

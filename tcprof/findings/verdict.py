@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.findings.finding import WINDOW_NAMES, are_of_amd, class_in_sentence
+from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, has_amd_gpu
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import (
     CPU_BOUND,
@@ -19,8 +19,8 @@ from tcprof.findings.steps import (
     WAITING_PCT,
     StepFigures,
     are_graphs,
+    describe_roles,
     find_bound,
-    tell_kinds,
 )
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
@@ -40,27 +40,33 @@ def judge_steps(
 
     All shares are of the steps' time, from each one's first activity on the GPU to that of the next.
     """
-    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
+    first = describe_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
     unit = "the step" if math.isnan(figures.tensor_active_pct) else "the time"
     share = measure_shares(figures.time, figures.total_ns, figures.idle_pct)
-    most = _say_most(analysis, share, unit, is_idle_known, _say_why(analysis, figures) if is_idle_known else "")
-    details = (*_say_launches(figures), *_say_shares(analysis, figures.time, share, "the step", is_idle_known))
-    return (first, *most, *tell_kinds(analysis, gpu), *tell_outside(figures)), details
+    most = _largest_share(analysis, share, unit, is_idle_known, _idle_cause(analysis, figures) if is_idle_known else "")
+    details = (
+        *_list_launches(figures),
+        *_list_shares(analysis, figures.time, share, "the step", is_idle_known),
+    )
+    return (first, *most, *describe_roles(analysis, gpu), *describe_work_outside(figures)), details
 
 
 def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True) -> tuple[Sentences, Sentences]:
     """The verdict on the whole capture, where no path iterates, by its row of the range summary."""
     gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
-    first = say_active(analysis, mean, row["coverage_pct"], unit)
+    first = describe_active(analysis, mean, row["coverage_pct"], unit)
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     share = measure_shares(timeline, float(timeline["window_ns"].sum()))
-    most = _say_most(analysis, share, unit if math.isnan(mean) else "the time", is_idle_known)
-    details = _say_shares(analysis, timeline, share, "that time", is_idle_known)
-    return (first, *tell_unused(row), *most, *_tell_sparse(analysis, gpu)), (*details, *_highest_range(analysis, gpu))
+    most = _largest_share(analysis, share, unit if math.isnan(mean) else "the time", is_idle_known)
+    details = _list_shares(analysis, timeline, share, "that time", is_idle_known)
+    return (first, *describe_unused(row), *most, *_sparse_steps(analysis, gpu)), (
+        *details,
+        *_highest_range(analysis, gpu),
+    )
 
 
-def _tell_sparse(analysis: Analysis, gpu: int) -> Sentences:
+def _sparse_steps(analysis: Analysis, gpu: int) -> Sentences:
     """A sentence on detected steps that cover too little of the capture for figures to be of them."""
     steps = analysis.steps[(analysis.steps["gpu"] == gpu) & (analysis.steps["path"] == KERNEL_ORDER)]
     window_ns = float(analysis.whole_capture(gpu)["window_ns"].iloc[0])
@@ -77,15 +83,15 @@ def describe_span(row: pd.Series) -> str:
     return f"{length} from the GPU's first activity to its last" if row["activity_count"] else f"{length} sampled"
 
 
-def tell_unused(row: pd.Series) -> tuple[str, ...]:
+def describe_unused(row: pd.Series) -> tuple[str, ...]:
     """A sentence on a GPU that was sampled and has no activity: its samples count the work of other programs."""
     is_used = row["activity_count"] or math.isnan(row[HEADLINE.name])
     return () if is_used else ("No traced work ran on it.",)
 
 
-def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
+def describe_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
     """How busy the Tensor Cores were, or why that is not known."""
-    if are_of_amd(analysis.gpus):
+    if has_amd_gpu(analysis.gpus):
         return (
             "tcprof measures Tensor Cores and estimates savings for NVIDIA GPUs only; for this AMD GPU, it shows times."
         )
@@ -98,18 +104,18 @@ def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: s
     return f"Whether the Tensor Cores worked is unknown: {why}."
 
 
-def _say_why(analysis: Analysis, figures: StepFigures) -> str:
+def _idle_cause(analysis: Analysis, figures: StepFigures) -> str:
     """Why the GPU was idle, where the times say it."""
     waits = _WAITS.get(find_bound(figures), "")
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
         return waits + _SLOWED * (measure_cost(analysis) is None)
-    if figures.idle_alone_pct < WAITING_PCT <= figures.idle_pct:
-        idle_pct = units.format_pct(figures.idle_alone_pct)
+    if figures.unprofiled_idle_pct < WAITING_PCT <= figures.idle_pct:
+        idle_pct = units.format_pct(figures.unprofiled_idle_pct)
         return f"; in an unprofiled run, {f'about {idle_pct} (estimated)' if figures.is_estimated else idle_pct}"
     return ""
 
 
-def _say_launches(figures: StepFigures) -> Sentences:
+def _list_launches(figures: StepFigures) -> Sentences:
     """How many kernels a step launches, where that holds the GPU up."""
     if find_bound(figures) != LAUNCH_BOUND:
         return ()
@@ -118,7 +124,7 @@ def _say_launches(figures: StepFigures) -> Sentences:
     return (f"A step launches {kernels}{calls} on average, which take longer to launch than to run.",)
 
 
-def tell_outside(figures: StepFigures) -> Sentences:
+def describe_work_outside(figures: StepFigures) -> Sentences:
     """A sentence on what the steps do not hold: where it is much, or the only tensor kernels."""
     may_be_tensor = figures.outside_tensor_pct + figures.outside_graph_pct
     lacks_tensor = not figures.tensor_kernel_share_pct > 0 and may_be_tensor >= _NOTABLE_PCT
@@ -150,25 +156,25 @@ def measure_shares(rows: pd.DataFrame, total_ns: float, idle_pct: float = math.n
     return share if math.isnan(idle_pct) else {**share, "idle": idle_pct}
 
 
-def _say_most(
+def _largest_share(
     analysis: Analysis, share: Mapping[str, float], unit: str, is_idle_known: bool, why: str = ""
 ) -> Sentences:
     """What took most of the time: nothing, tensor kernels or others. None where that is not known."""
-    if not share or are_of_amd(analysis.gpus):
+    if not share or has_amd_gpu(analysis.gpus):
         return ()
     by_name = " (by their names)" if analysis.tensor_source == "none" else ""
     use = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
-    others = sum(share[name] for name in OTHER_KERNELS)
-    rest = f", non-tensor kernels {units.format_pct(others)}{_mostly(share)}" if others >= _NOTABLE_PCT else ""
+    non_tensor = sum(share[name] for name in OTHER_KERNELS)
+    rest = f", non-tensor kernels {units.format_pct(non_tensor)}{_mostly(share)}" if non_tensor >= _NOTABLE_PCT else ""
     idle = "The GPU was idle {} of" if is_idle_known else "No traced work ran in {} of"
     candidates = (
         (share["idle"], f"{idle} {unit}{why}."),
         (share["tensor_kernel"], f"Tensor kernels{by_name} took {{}} of {unit}{rest}."),
-        (others, f"Kernels {use} use the Tensor Cores{by_name} took {{}} of {unit}{_mostly(share)}."),
+        (non_tensor, f"Kernels {use} use the Tensor Cores{by_name} took {{}} of {unit}{_mostly(share)}."),
         (share["copy"], "Copies and memsets took {}" + f" of {unit}."),
         (share["graph"], "CUDA graphs took {}" + f" of {unit}; the recording does not show the kernels in them."),
     )
-    largest, sentence = max((each for each in candidates if not math.isnan(each[0])), key=lambda each: each[0])
+    largest, sentence = max((item for item in candidates if not math.isnan(item[0])), key=lambda item: item[0])
     return (sentence.format(units.format_pct(largest)),)
 
 
@@ -183,22 +189,22 @@ def _mostly(share: Mapping[str, float]) -> str:
     return ""
 
 
-def _say_shares(
+def _list_shares(
     analysis: Analysis, rows: pd.DataFrame, share: Mapping[str, float], unit: str, is_idle_known: bool
 ) -> Sentences:
     """The share of each class of time, from its rows."""
-    if not share or are_of_amd(analysis.gpus):
+    if not share or has_amd_gpu(analysis.gpus):
         return ()
-    others = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}
-    notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
-    parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
+    non_tensor = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}
+    notable = [name for name in non_tensor if non_tensor[name] >= _NOTABLE_PCT and name != "other_kernel"]
+    parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(non_tensor[name])}" for name in notable)
     lead, listed = [], []
     if share["tensor_kernel"] > 0:
         listed.append(f"tensor kernels {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, rows)}")
-    elif others:
+    elif non_tensor:
         lead = [_no_tensor_kernel(analysis, rows, share, is_idle_known)]
-    if others:
-        listed.append(f"non-tensor kernels {units.format_pct(sum(others.values()))}{f' ({parts})' * bool(parts)}")
+    if non_tensor:
+        listed.append(f"non-tensor kernels {units.format_pct(sum(non_tensor.values()))}{f' ({parts})' * bool(parts)}")
     if share["graph"] > 0:
         listed.append(f"CUDA graphs recorded as a whole {units.format_pct(share['graph'])}")
     if share["copy"] >= _NOTABLE_PCT:
@@ -211,8 +217,8 @@ def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: Mapping[str
     """That no tensor kernel is known of those that were recorded: graphs may hide some, other programs may run some."""
     by_name, doubtful = analysis.tensor_source == "none", share["unresolved_kernel"] > 0
     kernels = analysis.kernels.loc[_launches_in(analysis, rows)["kernel"].unique()]
-    others = analysis.kernels[analysis.kernels["gpu"] == rows["gpu"].iloc[0]].drop(index=kernels.index)
-    lacks_some = (others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any()
+    rest = analysis.kernels[analysis.kernels["gpu"] == rows["gpu"].iloc[0]].drop(index=kernels.index)
+    lacks_some = (rest["tensor_kernel"] | could_be_tensor(rest) | are_graphs(rest)).any()
     if not by_name and doubtful and (kernels["name_verdict"][could_be_tensor(kernels)] == COUNTER_ONLY).any():
         return (
             "The tensor pipe is active, but no kernel is known to multiply matrices: index arithmetic uses the pipe "
@@ -230,27 +236,27 @@ def _while_they_ran(analysis: Analysis, rows: pd.DataFrame) -> str:
         return " (by their names)"
     launched = _launches_in(analysis, rows)
     is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
-    known = launched[is_tensor & launched["tensor_active_ns"].notna().to_numpy()]
-    total = float(known["duration_ns"].sum())
+    measured = launched[is_tensor & launched["tensor_active_ns"].notna().to_numpy()]
+    total = float(measured["duration_ns"].sum())
     if not total > 0:
         return ""
-    active = 100 * float(known["tensor_active_ns"].sum()) / total
+    active = 100 * float(measured["tensor_active_ns"].sum()) / total
     return f" (Tensor Active {units.format_pct(active)} while they ran)"
 
 
 def _highest_range(analysis: Analysis, gpu: int) -> Sentences:
     """The path with the highest mean, if any is known to more than that it is a percentage."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
-    known = rows[rows[HEADLINE.name].notna()]
-    if not len(known):
+    measured = rows[rows[HEADLINE.name].notna()]
+    if not len(measured):
         return ()
-    if not (known[HEADLINE.name] > 0).any():
-        return (f"No range {'with a figure ' * (len(known) < len(rows))}had any Tensor Active.",)
-    low, high = (known[end] for end in HEADLINE_INTERVAL)
-    told = known[~((low <= 0) & (high >= 100))]  # the others could be anything
-    if not (told[HEADLINE.name] > 0).any():
+    if not (measured[HEADLINE.name] > 0).any():
+        return (f"No range {'with a figure ' * (len(measured) < len(rows))}had any Tensor Active.",)
+    low, high = (measured[end] for end in HEADLINE_INTERVAL)
+    measured = measured[~((low <= 0) & (high >= 100))]  # the others could be anything
+    if not (measured[HEADLINE.name] > 0).any():
         return ()
-    best = told.loc[told[HEADLINE.name].idxmax()]
+    best = measured.loc[measured[HEADLINE.name].idxmax()]
     count = int(best["instance_count"] - best["slow_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
     low, high = (best[end] for end in HEADLINE_INTERVAL)

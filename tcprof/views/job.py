@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tcprof.findings.compared.verdict import say_change
+from tcprof.findings.compared.verdict import describe_change
 from tcprof.frames import RANKS, Column, Quantity
 from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
@@ -146,7 +146,7 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     """Show how the steps of two jobs differ, and which rank holds each of them up; on a page each rank of both."""
     rows = compare_jobs(*jobs)
     by_quantity = rows.set_index("quantity").to_dict("index")
-    verdict = " ".join(say_change(by_quantity["step_time_ns"], names[1], "Median step time"))
+    verdict = " ".join(describe_change(by_quantity["step_time_ns"], names[1], "Median step time"))
     of_each = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in judge_job(job)[1:]]
     warnings = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in _list_warnings(job)]
     if len(jobs[0].ranks) != len(jobs[1].ranks):

@@ -137,14 +137,14 @@ def judge_change(comparison: Comparison, gpu: int) -> Verdict:
 
     A change that may be chance is one line; one that cannot be judged, as without an interval, is explained.
     """
-    head, rest, *more = _say_time(comparison, gpu)
+    head, rest, *more = _describe_time(comparison, gpu)
     row = decisive(time_row(comparison, gpu))
     if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= _ALIKE:
         return Verdict(head, rest)
     return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
 
 
-def say_change(row: Row, name: str, time: str) -> tuple[str, str]:
+def describe_change(row: Row, name: str, time: str) -> tuple[str, str]:
     """How a time differs by its row: the head, and the times with what is missing for an answer.
 
     Args:
@@ -160,7 +160,7 @@ def name_time(row: Row) -> str:
     return _TIMES.get(str(row.get("quantity")), "step time")
 
 
-def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+def _describe_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """How the time changed: the head, its times, and further sentences."""
     row, (_, name) = time_row(comparison, gpu), side_names(comparison)
     iterates, time = bool(comparison.step_path), name_time(row)
@@ -173,7 +173,7 @@ def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         same = "unchanged" if row["verdict"] == EQUAL else "inconclusive"
         sentences = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
         return *sentences, f"The median {time} is {same}: {_times(row)} ({_ratio(row)}).", *_survives(mean)
-    sentences = say_change(row, name, subject)
+    sentences = describe_change(row, name, subject)
     if not is_shown(row):
         return sentences
     if not mean_differs(row):

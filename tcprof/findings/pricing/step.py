@@ -68,7 +68,7 @@ class Step:
     @property
     def unit(self) -> str:
         """What shares are of: a recorded step, where that is not as long as those that prices are of."""
-        is_longer = abs(self.alone_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
+        is_longer = abs(self.unprofiled_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
         step = "the recorded step" if is_longer else "the step"
         return step if self.name else "the GPU's work from first activity to last"
 
@@ -88,7 +88,7 @@ class Step:
         return find_chip(str(self.gpu_row["chip"]), str(self.gpu_row["name"]))
 
     @cached_property
-    def is_timed_alone(self) -> bool:
+    def is_cost_known(self) -> bool:
         """Whether it is known what recording costs."""
         cost = measure_cost(self.analysis)
         return cost is not None and cost.recorded.value > 0
@@ -137,7 +137,7 @@ class Step:
         return bool(has_backward or (self.kernels["is_pytorch_optimizer"] | (self.kernels["work"] == OPTIMIZER)).any())
 
     @cached_property
-    def is_of_framework(self) -> bool:
+    def uses_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
         return bool(self.kernels["is_of_framework"].any())
 
@@ -167,7 +167,7 @@ class Step:
         return list(np.clip(assumed, least, most))
 
     @cached_property
-    def alone_ns(self) -> Mapping[float, float]:
+    def unprofiled_ns(self) -> Mapping[float, float]:
         """The step without recording, by the share of the CPU's time that is left then."""
         return {left: self._find_alone(left) for left in set(self.tracing)}
 
@@ -305,12 +305,12 @@ class Step:
 
     def _price(self, gain: _Pricing) -> Gain:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
-        alone = [(tracing, self.alone_ns[tracing]) for tracing in self.tracing]
+        alone = [(tracing, self.unprofiled_ns[tracing]) for tracing in self.tracing]
         saved_ns = np.array([[gain(level, *of_level) for of_level in alone] for level in range(3)])
         saved_ns[np.abs(saved_ns) < 1] = 0.0  # less than 1 ns is rounding
         shares = 100 * saved_ns / [alone_ns for _, alone_ns in alone]
         # Steps that are played again may be a little too long; recording makes no step shorter.
-        length = min(self.alone_ns[self.tracing[1]], self.length_ns)
+        length = min(self.unprofiled_ns[self.tracing[1]], self.length_ns)
         base = Gain(step_ns=length, of="the step" if self.name else "all work")
         return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
 

@@ -90,8 +90,8 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     action = f"{action[0].upper()}{action[1:]}"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels", meaning)
     options = [Option(title, graphs, gain), Option("twice the batch", CODE["twice_the_batch"], step.price_batch(NONE))]
-    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
-    surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
+    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_cost_known
+    surer = _ABOUT_OPS if has_ops else "" if step.is_cost_known else _ABOUT_RECORDING
     if surer and (option := step.remedies.unprofiled):
         surer += " Record with --annotate modules." if has_ops else f" Measure it with {option}."
     about, evidence = about_step(step), _describe_launches(step, named)
@@ -116,7 +116,7 @@ def _changes_sizes(step: Step) -> bool:
 
 
 def _confidence(step: Step, gain: Gain) -> str:
-    if step.is_timed_alone and gain.low_pct > _LEAST_PCT:
+    if step.is_cost_known and gain.low_pct > _LEAST_PCT:
         return HIGH
     has_ops = (step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()
     return LOW if has_ops or not step.name else MEDIUM
@@ -156,9 +156,9 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
     elif is_loading and is_pinned:
         action, why, title, code = "Load data faster", _TOO_SLOW, "load faster", "load_faster"
     elif is_loading:
-        why = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can prefetch."
+        why = f"If this is data loading, {'workers' if step.uses_framework else 'another thread'} can prefetch."
         action, title, code = "Load data ahead", "load ahead", "load_ahead"
-    elif step.is_of_framework:
+    elif step.uses_framework:
         code = "py_spy"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches no kernels", why)
     evidence = (
@@ -166,7 +166,7 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
         *note_inferred_pinning(step)[: int(is_pinned and is_loading)],
     )
     options, about = [Option(title, CODE[code], gain)], about_ranges(step, work.index)
-    confidence = MEDIUM if step.is_timed_alone else LOW
+    confidence = MEDIUM if step.is_cost_known else LOW
     surer = TRY if is_of_mpi or (is_loading and work.index[0]) else _NAME_IT.format(step.remedies.ranges)
     return [make_advice(step, "cpu-work", text, options, about, evidence, confidence, surer)]
 
@@ -210,8 +210,8 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
         "No work is queued when they return, so the GPU waits for the next launches.",
     )
-    confidence = MEDIUM if step.is_timed_alone else LOW
-    surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
+    confidence = MEDIUM if step.is_cost_known else LOW
+    surer = _FIND_THEM if step.uses_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
     return [make_advice(step, "synchronizing-calls", text, options, about, evidence, confidence, surer)]
 
@@ -230,7 +230,7 @@ def _price(step: Step, idle: float, but_for_copies: bool) -> Gain:
     paced = step.host.idle_ns[WORK] > idle
     gain = step.price_waits(np.array([0.0 if paced else low, likely, high]), cpu, but_for_copies)
     most = [step.share_pct(idle)] * paced
-    if step.replay and not step.is_timed_alone:
+    if step.replay and not step.is_cost_known:
         # That waits are longer with a faster CPU is assumed, so high alone has it.
         most.append(100 * likely * step.time_waiting(after=cpu[1], but_for_copies=but_for_copies) / gain.step_ns)
     return gain.with_shares((gain.low_pct, min(gain.likely_pct, *most), gain.high_pct)) if most else gain
@@ -252,7 +252,7 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith("cudaDeviceSynchronize")
     of_memory = waits.index.str.contains(_OF_MEMORY)
     of_results = ~of_scaler & ~of_device & ~of_copies & ~of_memory
-    has_bf16, is_inference = not lacks_precision(step, "bf16"), step.is_of_framework and not step.trains
+    has_bf16, is_inference = not lacks_precision(step, "bf16"), step.uses_framework and not step.trains
     groups = [
         (of_scaler, *((_UNSCALED, "fused_or_bfloat16") if has_bf16 else ("a fused optimizer", "fused_scaler"))),
         (of_copies, "non-blocking copies", "non_blocking"),

@@ -74,7 +74,7 @@ _BOUNDS = {
 @rule("main-kernel", "few-blocks", of_framework=False)
 def main_kernel(step: Step) -> list[Advice]:
     """Programs without a framework: the kernel that takes most of the time."""
-    if step.is_of_framework or not len(step.kernels):
+    if step.uses_framework or not len(step.kernels):
         return []
     return _few_blocks(step) or _main_kernel(step)
 

@@ -54,7 +54,7 @@ def fp32_matmul(step: Step) -> list[Advice]:
     confidence = _confidence(step)
     is_guess = options[0].gain.is_known and not is_of_measured_chip(step)
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
-    is_sure = step.is_timed_alone or confidence == HIGH
+    is_sure = step.is_cost_known or confidence == HIGH
     option = step.remedies.unprofiled
     surer = "" if is_sure or not option else f"Record with {option} to measure profiling overhead."
     about = about_launches(step, rows.index, "kernel")

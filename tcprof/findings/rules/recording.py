@@ -65,7 +65,7 @@ def idle_or_tracer(step: Step, earlier: Collection[str]) -> list[Advice]:
     idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
     of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
     is_idle = step.share_pct(min(of_all)) >= 20.0  # beside a GPU that works it waits for that one
-    if not step.remedies.unprofiled or step.is_timed_alone or not is_idle or not step.is_cpu_bound or earlier:
+    if not step.remedies.unprofiled or step.is_cost_known or not is_idle or not step.is_cpu_bound or earlier:
         return []
     text = (
         "Measure profiling overhead: it may explain the idle time",

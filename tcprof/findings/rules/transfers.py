@@ -95,7 +95,7 @@ _OF_KERNELS = 2.0  # times as long as kernels take
 @rule("mostly-copies")
 def mostly_copies(step: Step) -> list[Advice]:
     """Programs without a framework in which nothing iterates, and copies take longer than kernels."""
-    if step.name or step.is_of_framework or not len(step.kernels):
+    if step.name or step.uses_framework or not len(step.kernels):
         return []
     time, kernels = time_of(step.copies), time_of(step.kernels)
     if step.share_pct(time) < 30.0 or time < _OF_KERNELS * kernels:
@@ -139,7 +139,7 @@ def uneven_gpus(step: Step) -> list[Advice]:
     uneven = sum(times.values()) / len(times) - times[step.gpu]
     if times[step.gpu] > min(times.values()) or step.share_pct(uneven) < 3.0:
         return []
-    if not step.is_timed_alone and step.is_cpu_bound and step.host.idle_ns[LAUNCHES] >= uneven:
+    if not step.is_cost_known and step.is_cpu_bound and step.host.idle_ns[LAUNCHES] >= uneven:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
     text = (

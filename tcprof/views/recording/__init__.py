@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
 from tcprof.findings.finding import WINDOW_NAMES
-from tcprof.findings.judge import say_first_line
+from tcprof.findings.judge import first_line
 from tcprof.frames import STEP_SUMMARY
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
@@ -76,7 +76,7 @@ def _describe_rank(analysis: Analysis) -> str:
 def head(analysis: Analysis, findings: Findings) -> Notes:
     """Say what all output on a recording begins with: what was recorded, and of each GPU the same figures."""
     several = len(findings.gpus) > 1
-    lines = (f"{f'GPU {gpu.gpu}: ' * several}{say_first_line(analysis, gpu)}" for gpu in findings.gpus)
+    lines = (f"{f'GPU {gpu.gpu}: ' * several}{first_line(analysis, gpu)}" for gpu in findings.gpus)
     return Notes((describe_recording(analysis), *lines))
 
 
@@ -171,7 +171,7 @@ def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, p
     """Collect the data of a document about a recording: what is known of it and what it says, around frames of it."""
     return {
         "recording": recording_data(analysis),
-        "first_lines": [say_first_line(analysis, gpu) for gpu in findings.gpus],
+        "first_lines": [first_line(analysis, gpu) for gpu in findings.gpus],
         "step_summary": analysis.step_summary,
         "verdict": findings.verdict,
         "checks": [vars(check) for check in findings.checks],

@@ -16,7 +16,7 @@ from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
 from tcprof.annotate.steps import NAMES, STEP
 from tcprof.findings.finding import class_title
-from tcprof.findings.notes import describe_homes, describe_modules, describe_unresolved, describe_useful
+from tcprof.findings.notes import describe_module_coverage, describe_modules, describe_unresolved, describe_useful
 from tcprof.untrusted import one_line
 from tcprof.views.document import Explorer, Grouping, KernelUse, Line
 from tcprof.views.paths import LONGEST_NAME, without_repeats
@@ -48,7 +48,7 @@ def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: st
     """
     launches = _read_launches(analysis)
     most = MOST_LINES // max(len(analysis.gpus), 1)
-    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
+    notes = (describe_modules(analysis), *describe_module_coverage(analysis), *describe_useful(analysis))
     of_modules = " ".join((*notes, describe_unresolved(analysis.modules))).rstrip()
     single = {table.gpu: table for table in list_modules(analysis, analysis.modules, most, fold=False)}
     groupings = [

@@ -18,7 +18,7 @@ from tcprof.findings.notes import (
     UNRESOLVED,
     are_resolved,
     as_sentence,
-    describe_homes,
+    describe_module_coverage,
     describe_modules,
     describe_peaks,
     describe_unresolved,
@@ -69,7 +69,7 @@ def view_modules(
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()
     unfitted = why_unfitted(analysis)
-    notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
+    notes = (describe_modules(analysis), *describe_module_coverage(analysis), *useful, *base)
     notes = notes if unfitted else (describe_fit(analysis), *notes)
     warnings = (*findings.warnings, *((as_sentence(missing),) if missing else ()))
     parts: tuple[Part, ...] = (

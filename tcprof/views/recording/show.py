@@ -15,7 +15,7 @@ from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
 from tcprof.findings.judge import keep_busiest
-from tcprof.findings.notes import describe_peaks, describe_utilization, say_utilization
+from tcprof.findings.notes import describe_peaks, describe_utilization, summarize_utilization
 from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import from_kernel_order
 from tcprof.frames import HEADLINE, OPS_DOMAIN
@@ -212,7 +212,7 @@ def _list_texts(
             lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
     if analysis.tensor_source == "none":
         lines = (lines[0], f"No samples of Tensor Active. {analysis.recording.remedies.metrics}", *lines[1:])
-    lines = (*lines, *filter(None, [say_utilization(analysis, gpu)]))
+    lines = (*lines, *filter(None, [summarize_utilization(analysis, gpu)]))
     return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
 
 

@@ -11,7 +11,7 @@ from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.finding import WINDOW_NAMES, class_title
-from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
+from tcprof.findings.judge import describe_measured, describe_ranges, first_line, measure_idle
 from tcprof.findings.notes import name_peak
 from tcprof.findings.steps import StepFigures
 from tcprof.findings.verdict import describe_span, measure_shares
@@ -36,9 +36,9 @@ def _summarize_gpu(analysis: Analysis, gpu_findings: GpuFindings) -> Summary:
     return Summary(
         gpu=gpu_findings.gpu,
         title=gpu_title(analysis, gpu_findings.gpu),
-        line=say_first_line(analysis, gpu_findings),
+        line=first_line(analysis, gpu_findings),
         headline=gpu_findings.headline,
-        where=say_where(analysis, gpu_findings.gpu, figures),
+        where=describe_ranges(analysis, gpu_findings.gpu, figures),
         measured=describe_measured(analysis, gpu_findings.gpu, figures),
         verdict=gpu_findings.sentences,
         figures=whole,
