@@ -123,8 +123,8 @@ def kernels(asked: Asked) -> None:
         return
     by_path = asked.by == "path"
     rows = asked.select(report.kernels_by_path if by_path else report.kernels, "name")
-    shown = (rows, by_path, asked.most, asked.notes, asked.without_tensor_cores)
-    asked.show(view_kernels(report.analysis, report.findings, *shown))
+    choice = (rows, by_path, asked.most, asked.notes, asked.without_tensor_cores)
+    asked.show(view_kernels(report.analysis, report.findings, *choice))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
