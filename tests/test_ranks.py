@@ -169,6 +169,79 @@ def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
 # Gathering
 
 
+def write_traces(folder: Path, *ranks: list[dict[str, Any]], name: str = "merged.json", **about: Any) -> Path:
+    """A trace with the events of several ranks."""
+    path = folder / name
+    path.write_text(
+        json.dumps({"schemaVersion": 1, **about, "traceEvents": [event for each in ranks for event in each]})
+    )
+    return path
+
+
+def rank_events(process: int | str, gpu: int | str, kernel_us: int) -> list[dict[str, Any]]:
+    """Eight steps of a rank that launch a kernel and a collective."""
+    events: list[dict[str, Any]] = []
+    for step in range(8):
+        at, host = 1000 + 1000 * step, {"ph": "X", "pid": process, "tid": process}
+        events.append({**host, "cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 990})
+        for number, (name, dur) in enumerate((("gemm", kernel_us), (NCCL, 400 - kernel_us))):
+            number += 2 * step + 1
+            call = {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 10 * number % 20, "dur": 5}
+            args = {"correlation": number, "stream": 7} | ({"device": gpu} if isinstance(gpu, int) else {})
+            start = at + 50 + (number % 2 == 0) * (kernel_us + 10)
+            work = {
+                "ph": "X",
+                "cat": "kernel",
+                "name": name,
+                "pid": gpu,
+                "tid": 7,
+                "ts": start,
+                "dur": dur,
+                "args": args,
+            }
+            events += [{**call, "args": {"correlation": number}}, work]
+    return events
+
+
+@pytest.mark.parametrize(
+    ("places", "numbers"),
+    [
+        ([(100, 0), (101, 1)], [0, 1]),
+        ([(100, 0), (101, 0)], [0, 1]),
+        ([("[TP03] 100", "[TP03] 0"), ("[TP02] 99", "[TP02] 1")], [2, 3]),
+        ([("[TP00-PP01] 99", "[TP00-PP01] 0"), ("[TP00-PP00] 100", "[TP00-PP00] 1")], [0, 1]),
+    ],
+)
+@pytest.mark.parametrize("about", [{}, {"distributedInfo": {"rank": 0, "world_size": 2}}])
+def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_path: Path, run: Run) -> None:
+    ranks = [rank_events(*place, kernel_us=200 + 60 * number) for number, place in enumerate(places)]
+    done = run("ranks", write_traces(tmp_path, *ranks, **about), "--format", "json")
+    data = json.loads(done.out)
+    assert sorted(row["rank"] for row in data["ranks"]) == numbers
+    assert any("merged.json" in warning and "process" in warning for warning in data["warnings"])
+    assert not [warning for warning in data["warnings"] if "same recording" in warning]
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["trace_rank0.json", "trace_rank1.json"], [0, 1]),
+        (["run-Rank_3.json", "run-Rank_2.json"], [2, 3]),
+        (["a.json", "b.json"], None),
+        (["trace_rank0.json", "b.json"], None),
+    ],
+)
+def test_names_give_the_rank_where_nothing_else_does(names, numbers, tmp_path: Path, run: Run) -> None:
+    for number, name in enumerate(names):
+        write_traces(tmp_path, rank_events(100, 0, 200 + 60 * number), name=name)
+    done = run("ranks", tmp_path, "--format", "json")
+    assert done.status == (3 if numbers is None else 0)
+    if numbers:
+        data = json.loads(done.out)
+        assert sorted(row["rank"] for row in data["ranks"]) == numbers
+        assert any("name" in warning for warning in data["warnings"])
+
+
 class Dying(Executor):
     """Workers that die of some files."""
 

@@ -31,6 +31,7 @@ from tcprof.sources.saved import SAVED
 
 _KILLED = "KilledWorker"  # what Dask raises, which is no dependency
 _DIED = "The worker reading it died, perhaps out of memory; a second one, with only this file, died too."
+_NAMED = re.compile(r"(?i)rank[\W_]*(\d{1,6})(?!\d)")
 _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 
@@ -49,12 +50,13 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def check_ranks(files: Iterable[Path]) -> None:
-    """Make sure, before any is analyzed, that recordings say which ranks they are of."""
+    """Make sure, before any is analyzed, that recordings or else their names say which ranks they are of."""
     listed = list(files)
     unread = [file for file in listed if file.suffix in REPORT_SUFFIXES or file.is_dir()][
         1:
     ]  # the first stands for all
-    if unknown := [file.name for file in listed if file not in unread and not _may_know_rank(file)]:
+    unknown = [file.name for file in listed if file not in unread and not _may_know_rank(file)]
+    if len(listed) > 1 and not all(map(_NAMED.search, unknown)):  # a single one may be of several ranks: reading tells
         raise explain_unknown_ranks(unknown)
 
 
@@ -90,7 +92,8 @@ def gather(
     Args:
         start: Gives the executor, and another one after its workers died.
         at_once: How many recordings the executor is given at a time: no more are lost with a worker.
-        rank_from: A regular expression whose first group in a file's name is the rank, for recordings that do not say.
+        rank_from: A regular expression whose first group in a file's name is the rank, for recordings that do not say;
+            by default a number after ``rank``.
         on_done: Called after each recording with how many are done.
 
     Returns:
@@ -154,9 +157,9 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _compile(rank_from: str | None) -> re.Pattern[str] | None:
+def _compile(rank_from: str | None) -> re.Pattern[str]:
     if rank_from is None:
-        return None
+        return _NAMED
     try:
         pattern = re.compile(rank_from)
     except re.error as error:
@@ -166,13 +169,13 @@ def _compile(rank_from: str | None) -> re.Pattern[str] | None:
     return pattern
 
 
-def _with_rank(reduced: ReducedRank, pattern: re.Pattern[str] | None, files: int) -> ReducedRank:
-    """Add the rank from the file's name, where that is asked for and the recording does not say."""
-    match = pattern.search(reduced.file) if pattern and reduced.rank is None else None
+def _with_rank(reduced: ReducedRank, pattern: re.Pattern[str], files: int) -> ReducedRank:
+    """Add the rank from the file's name, where the recording does not say."""
+    match = pattern.search(reduced.file) if reduced.rank is None else None
     if match is None or not match[1].isdecimal():
         return reduced
     rank = int(match[1])
-    return replace(reduced, rank=Rank(rank, max(files, rank + 1)))
+    return replace(reduced, rank=Rank(rank, max(files, rank + 1)), rank_from="its name")
 
 
 LOCAL = "local"  # an address: a cluster of this machine

@@ -24,6 +24,7 @@ from tcprof.saved import load
 from tcprof.sources.registry import find_type
 from tcprof.sources.saved import SAVED
 
+MERGED = "its processes"  # of merged traces, which are of several ranks
 MOST_COLLECTIVES = 4096  # of one rank, so that a job of many ranks stays small
 MOST_PARTS = 1000  # of one rank, those with most time
 INPUT_RANGES = ("data", "dataloader")  # the first is what the annotation calls it
@@ -47,6 +48,7 @@ class ReducedRank:
     parts: pd.DataFrame
     stage: float = np.nan  # of a pipeline; NaN where not known
     power_w: float = np.nan  # mean over the steps, see ``STEP_SUMMARY``
+    rank_from: str = ""  # what gave the rank where the recording does not say it
 
 
 @plain_texts()
@@ -88,7 +90,8 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
         stage = rank.stage if rank else None
         named = (recording.file, recording.content, *of_host)
         facts = np.nan if stage is None else float(stage), float(power.get(gpu, np.nan))
-        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts))
+        is_merged = recording.recorder == "torch" and rank is not None and rank.process is not None
+        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts, MERGED if is_merged else ""))
     return reduced
 
 

@@ -5,7 +5,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.arrays import Bools, name_codes
+from tcprof.identity import MOST_RANKS
 from tcprof.nsys.schema import MOST_GPU_NUMBERS, MOST_GPUS
 from tcprof.sources.checks import NO_TIME
 
@@ -148,6 +149,15 @@ class Events:
             return number
         code = self._places.setdefault(str(place), len(self._places))
         return _MOST_THREADS - 1 - code % _MOST_THREADS
+
+    def number_ranks(self, processes: Iterable[int]) -> dict[int, int]:
+        """Number the processes of merged traces: as in what was put before them, [TP01], or else in their order."""
+        texts = {_MOST_THREADS - 1 - code % _MOST_THREADS: place for place, code in self._places.items()}
+        named = {process: re.findall(r"\d+", texts.get(process, str(process))) for process in processes}
+        ordered = sorted(named, key=lambda process: (*map(int, named[process]), process))
+        tagged = [int(named[process][0]) for process in ordered if len(named[process]) == 2]  # the last is its own
+        is_tagged = len({*tagged}) == len(ordered) and max(tagged) < MOST_RANKS
+        return dict(zip(ordered, tagged if is_tagged else range(len(ordered)), strict=True))
 
     def _tag(self, process: object) -> int:
         """Number what merged traces put before a process's or a GPU's number, such as [TP01]; 0 for nothing."""

@@ -230,6 +230,14 @@ class KinetoTrace(Source):
         given = self._about.get(RANK_MEMBER)
         facts = given if isinstance(given, dict) else {}
         rank, size = (whole(facts.get(name), MOST_RANKS + 1) for name in ("rank", "world_size"))
+        processes = np.unique(self._process[self._process >= 0]).tolist()
+        if len(processes) > 1:  # merged traces, which keep what the first one says of itself
+            numbers = self._events.number_ranks(processes)
+            size = max(size, max(numbers.values()) + 1)
+            return tuple(
+                Rank(numbers[process], size, process=process)
+                for process in sorted(numbers, key=lambda process: numbers[process])
+            )
         return (Rank(rank, max(size, 0)),) if rank >= 0 and (size > rank or "world_size" not in facts) else ()
 
     def gpus(self) -> pd.DataFrame:
