@@ -29,6 +29,12 @@ def name_codes(codes: npt.NDArray[Any], names: Sequence[str]) -> pd.Categorical:
     return pd.Categorical.from_codes(code_of_name[codes], unique)
 
 
+def find_named(names: pd.Series, is_wanted: Callable[[str], object]) -> Bools:
+    """Find the rows with a wanted name, asking once for each name."""
+    wanted = np.array([bool(is_wanted(str(text))) for text in names.cat.categories], dtype=bool)
+    return np.asarray(np.append(wanted, False)[names.cat.codes])
+
+
 def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     """Unite each group's intervals, those that touch too: group, start and end, by group and time."""
     keep = end > start

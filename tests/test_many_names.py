@@ -6,8 +6,8 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.kernels import folding
-from tcprof.analysis.kernels.folding import FOLDED_KERNELS
+from tcprof.analysis import folding
+from tcprof.analysis.folding import FOLDED_KERNELS
 from tcprof.findings import describe_folding
 from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources.checks import MANY_GPUS

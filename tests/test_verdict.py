@@ -84,14 +84,14 @@ class TestSteps:
         typical = find_typical(report.analysis, 0)
         rest = report.steps[~report.steps["warm_up"]]
         assert measure_step_figures(report.analysis, 0).count == len(rest) == 48
-        assert typical.window_ns.value == rest["gpu_window_ns"].median()
-        assert typical.tensor_active_pct.value == pytest.approx(rest["window_active_pct"].median())
-        assert typical.window_ns.low < typical.window_ns.value < typical.window_ns.high
+        assert typical["gpu_window_ns"].value == rest["gpu_window_ns"].median()
+        assert typical["window_active_pct"].value == pytest.approx(rest["window_active_pct"].median())
+        assert typical["gpu_window_ns"].low < typical["gpu_window_ns"].value < typical["gpu_window_ns"].high
 
     def test_rounded_samples_widen_the_interval(self, tmp_path):
         report = tcprof.read(step_trace(active=1).write(tmp_path))
         assert report.analysis.tensor_source == "rounded"
-        figures, found = measure_step_figures(report.analysis, 0), find_typical(report.analysis, 0).tensor_active_pct
+        figures, found = measure_step_figures(report.analysis, 0), find_typical(report.analysis, 0)["window_active_pct"]
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
 

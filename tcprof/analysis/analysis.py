@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.kernels.folding import fold_kernels
+from tcprof.analysis.folding import fold_kernels
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint

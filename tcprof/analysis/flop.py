@@ -25,7 +25,7 @@ from tcprof.analysis.ranges.instances import Evidence
 from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain
 from tcprof.analysis.time.range_metrics import tensor_launches
 from tcprof.annotate.steps import BACKWARD, DOMAIN
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, find_named
 from tcprof.frames import OPS_DOMAIN
 
 Sizes = Sequence[int]
@@ -179,29 +179,10 @@ def count_convolution_backward(
     return _limit(gradients * counts.pop()) if len(counts) == 1 and gradients else UNKNOWN
 
 
-class OpNames:
-    """Names of ranges, of ops in their plain form."""
-
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        ranges = hierarchy.ranges
-        self._is_op: Bools = (ranges["domain"] == OPS_DOMAIN).to_numpy()
-        self._codes = ranges["name"].cat.codes.to_numpy()
-        self._plain = [name.removesuffix("_") for name in ranges["name"].cat.categories]
-
-    def among(self, names: Container[str]) -> Bools:
-        """Find the ranges that are ops of these names."""
-        return self._spread([name in names for name in self._plain]) & self._is_op
-
-    def hold(self, part: str) -> Bools:
-        """Find the ranges whose names contain a part."""
-        return self._spread([part in name for name in self._plain])
-
-    def of(self, row: int) -> str:
-        """Return the name of a range."""
-        return str(self._plain[self._codes[row]])
-
-    def _spread(self, of_names: list[bool]) -> Bools:
-        return np.asarray(np.array(of_names, dtype=bool)[self._codes])
+def find_ops(ranges: pd.DataFrame, names: Container[str]) -> Bools:
+    """Find the ranges that are ops of these names, whose in-place forms end in an underscore."""
+    is_named = find_named(ranges["name"], lambda name: name.removesuffix("_") in names)
+    return np.asarray(is_named & (ranges["domain"] == OPS_DOMAIN).to_numpy())
 
 
 def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
@@ -213,15 +194,14 @@ def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
     none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
     if not (sizes.codes.to_numpy() != none).any():
         return None
-    names = OpNames(hierarchy)
-    counting = names.among(WHOLE) | names.among(CONVOLUTIONS)
-    counting |= names.among((CONVOLUTION_BACKWARD,))
-    wraps = names.among(WRAPPERS) & ~_find_holders(hierarchy, counting | names.among(NOT_COUNTED))
+    counting = find_ops(hierarchy.ranges, {*WHOLE, *CONVOLUTIONS, CONVOLUTION_BACKWARD})
+    wraps = find_ops(hierarchy.ranges, WRAPPERS)
+    wraps &= ~_find_holders(hierarchy, counting | find_ops(hierarchy.ranges, NOT_COUNTED))
     owner = _find_outermost(hierarchy, counting | wraps)
     flop = np.zeros(len(owner))
     rows = np.flatnonzero(owner == np.arange(len(owner)))
-    flop[rows] = _count_by_sizes(hierarchy, names, rows)
-    count_convolutions(hierarchy, names, owner, flop)
+    flop[rows] = _count_by_sizes(hierarchy.ranges.iloc[rows])
+    count_convolutions(hierarchy, owner, flop)
     return owner, flop
 
 
@@ -241,18 +221,16 @@ def _find_outermost(hierarchy: Hierarchy, is_counting: Bools) -> Ints:
     return owner
 
 
-def _count_by_sizes(hierarchy: Hierarchy, names: OpNames, rows: Ints) -> Floats:
+def _count_by_sizes(ops: pd.DataFrame) -> Floats:
     """Count FLOP of ops by the sizes of their arguments; unknown for others. Computes each name and sizes once."""
-    ranges = hierarchy.ranges.iloc[rows]
     op_formulas = {**WHOLE, **WRAPPERS}
-    texts = ranges["sizes"].cat.categories
-    key = ranges["name"].cat.codes.to_numpy(np.int64) << 32 | ranges["sizes"].cat.codes.to_numpy(np.int64)
+    key = ops["name"].cat.codes.to_numpy(np.int64) << 32 | ops["sizes"].cat.codes.to_numpy(np.int64)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    flop = []
-    for row, code in zip(rows[first].tolist(), ranges["sizes"].cat.codes.to_numpy()[first].tolist(), strict=True):
-        formula, text = op_formulas.get(names.of(row)), texts[code]
-        flop.append(count_flop(formula, json.loads(text)) if formula and text else UNKNOWN)
-    return np.array(flop, dtype=np.float64)[which] if flop else np.empty(0)
+    flop = np.full(len(first), UNKNOWN)
+    for number, (name, sizes) in enumerate(ops[["name", "sizes"]].iloc[first].itertuples(index=False)):
+        if sizes and (formula := op_formulas.get(name.removesuffix("_"))):
+            flop[number] = count_flop(formula, json.loads(sizes))
+    return flop[which]
 
 
 def count_useful_flop(
@@ -280,18 +258,18 @@ def count_useful_flop(
     return useful
 
 
-def count_convolutions(hierarchy: Hierarchy, names: OpNames, owner: Ints, flop: Floats) -> None:
+def count_convolutions(hierarchy: Hierarchy, owner: Ints, flop: Floats) -> None:
     """Set the FLOP of all convolutions that count; ``owner`` is the op that counts for each range."""
     is_own = owner == np.arange(len(owner))
-    is_forward = names.among(CONVOLUTIONS) & (owner >= 0)
+    is_forward = find_ops(hierarchy.ranges, CONVOLUTIONS) & (owner >= 0)
     forward = np.flatnonzero(is_forward & is_own)
-    backward = np.flatnonzero(names.among((CONVOLUTION_BACKWARD,)) & is_own)
+    backward = np.flatnonzero(find_ops(hierarchy.ranges, (CONVOLUTION_BACKWARD,)) & is_own)
     if not len(forward) + len(backward):
         return
     sizes, outputs = (hierarchy.ranges[name].array for name in ("sizes", "output_sizes"))
     inside = np.flatnonzero(is_forward)
     transposed = np.zeros(len(owner), dtype=bool)
-    transposed[owner[inside[names.hold(_TRANSPOSED)[inside]]]] = True
+    transposed[owner[inside[find_named(hierarchy.ranges["name"], lambda name: _TRANSPOSED in name)[inside]]]] = True
     made: dict[int, Sizes] = {}
     for row in inside[(outputs != "")[inside]].tolist():
         if output := _read_sizes(outputs[row])[0]:

@@ -1,4 +1,4 @@
-"""Fold what is alike: ``layers.0–31`` in place of 32 rows of modules or ranges, and their contents."""
+"""Fold what is alike, ``layers.0–31`` for 32 rows of modules or ranges, and what is rare among very many kernels."""
 
 import re
 
@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.modules.tree import ALL
-from tcprof.frames import FOLDED_MODULES, HEADLINE, HEADLINE_INTERVAL
+from tcprof.arrays import Ints
+from tcprof.frames import ACTIVITIES, FOLDED_MODULES, HEADLINE, HEADLINE_INTERVAL
 
+MOST_KERNELS = 10_000  # names and grids: tables, comparisons and pages take some 50 kB for each
+FOLDED_KERNELS = "(other kernels)"
 MOST_APART = 0.1  # how far the kernel time of a layer may be from the median of those like it, of that
 _MOST_PARTS = 4  # of the numbers of layers that a name lists
 _NUMBERED = re.compile(r"(?P<stem>(?:.*[.\s#:])?)(?P<number>\d{1,9})", re.DOTALL)  # in a list or a sequence of modules
@@ -198,3 +201,29 @@ def fold_alike(rows: pd.DataFrame, alike: pd.DataFrame) -> pd.DataFrame:
         highest = rows[_HIGHEST].groupby(number, sort=False).max().to_numpy()
         folded = folded.assign(**{_HIGHEST: highest, _DROPPED: folded[_DROPPED].where(count == 1)})
     return folded.assign(label=label, alike_count=count)
+
+
+def fold_kernels(activities: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Rename kernels beyond the ``MOST_KERNELS`` that took longest to ``FOLDED_KERNELS``; also return their count.
+
+    A kernel is a name and a launch geometry, and all are counted; the geometry of renamed ones is left empty.
+    """
+    name, geometry = (activities[column].array for column in ("name", "launch_geometry"))
+    kernels = np.flatnonzero(activities["kind"] == "kernel")
+    key = name.codes[kernels].astype(np.int64) * len(geometry.categories) + geometry.codes[kernels]
+    codes, keys = pd.factorize(key)
+    if len(keys) <= MOST_KERNELS:
+        return activities, len(keys)
+    lasted = np.bincount(codes, (activities["end_ns"] - activities["start_ns"]).to_numpy()[kernels])
+    rare = np.ones(len(keys), dtype=bool)
+    rare[np.argsort(-lasted, kind="stable")[:MOST_KERNELS]] = False
+    rows = kernels[rare[codes]]
+    renamed = {"name": _rename(name, rows, FOLDED_KERNELS), "launch_geometry": _rename(geometry, rows, "")}
+    return ACTIVITIES.conform(activities.assign(**renamed)), len(keys)
+
+
+def _rename(texts: pd.Categorical, rows: Ints, text: str) -> pd.Categorical:
+    categories = texts.categories.union([text], sort=False)
+    codes = texts.codes.astype(np.int64)
+    codes[rows] = categories.get_loc(text)
+    return pd.Categorical.from_codes(codes, categories).remove_unused_categories()

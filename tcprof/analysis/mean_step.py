@@ -139,24 +139,14 @@ class Typical:
     high: float = math.nan
 
 
-@dataclass(frozen=True)
-class TypicalStep:
-    """The steps of one GPU, without warm-up."""
-
-    window_ns: Typical  # from a step's first activity on the GPU to its last
-    tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
-
-
-def find_typical(analysis: Analysis, gpu: int) -> TypicalStep | None:
-    """Find the typical step of a GPU; None where only warm-up has work on it."""
+def find_typical(analysis: Analysis, gpu: int) -> dict[str, Typical]:
+    """Find the typical ``gpu_window_ns`` and ``window_active_pct`` of a GPU's steps; empty where none counts."""
     steps = analysis.counted_steps(gpu)
-    active_steps = steps[steps["gpu_window_ns"] > 0].sort_values("number")
-    if not len(active_steps):
-        return None
-    return TypicalStep(
-        window_ns=find_median(active_steps["gpu_window_ns"]),
-        tensor_active_pct=_widen_by_rounding(find_median(active_steps["window_active_pct"]), analysis, gpu, steps),
-    )
+    steps = steps[steps["gpu_window_ns"] > 0].sort_values("number")
+    typical = {name: find_median(steps[name]) for name in ("gpu_window_ns", "window_active_pct") if len(steps)}
+    if typical and analysis.tensor_source == "rounded":
+        typical["window_active_pct"] = _widen_by_rounding(typical["window_active_pct"], analysis, gpu, steps)
+    return typical
 
 
 def find_median(values: "pd.Series[float]") -> Typical:
@@ -166,10 +156,8 @@ def find_median(values: "pd.Series[float]") -> Typical:
 
 
 def _widen_by_rounding(typical: Typical, analysis: Analysis, gpu: int, steps: pd.DataFrame) -> Typical:
-    """Widen the interval by rounding, if the samples were rounded, as the range summary does."""
+    """Widen the interval by the samples' rounding, as the range summary does."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(steps["path"])]
-    if analysis.tensor_source != "rounded" or math.isnan(typical.value):
-        return typical
     low = np.fmin(typical.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known
     high = np.fmax(typical.high, rows["tensor_active_high_pct"].max())
     return Typical(typical.value, float(np.minimum(low, typical.value)), float(np.maximum(high, typical.value)))

@@ -5,7 +5,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.folding import FOLDED_KERNELS, MOST_KERNELS
+from tcprof.analysis.folding import FOLDED_KERNELS, MOST_KERNELS
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved

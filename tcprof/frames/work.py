@@ -1,11 +1,20 @@
 """Frames of kernels and of their launches, from the fit of ``tcprof.analysis``."""
 
-from collections.abc import Iterator
-
-from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Number, Schema, Text
+from tcprof.frames.schema import GPU, Bool, Float, Int, Number, Schema, Text
 
 WARM_UP_PATH = "(warm-up)"
 SLOW_PATH = "(slow steps)"
+
+_WORK = {  # what samples count of the work of a kernel, from the fit
+    "sm_active_cycles": "Cycles in which an SM held at least one of its warps",
+    "instruction_count": "Instructions that its warps executed",
+    "fma_instruction_count": "Instructions of its warps in the FMA pipe",
+    "dram_read_bytes": "Bytes read from device memory while it ran",
+    "dram_write_bytes": "Bytes written to device memory while it ran (what stays in the L2 cache is written later)",
+    "l2_bytes": "Bytes requested from the L2 cache while it ran",
+    "l2_request_count": "Requests to the L2 cache while it ran",
+    "l1_wavefront_count": "Wavefronts through the L1 data pipes, shared memory included",
+}
 
 KERNEL_INSTANCES = Schema(
     "kernel_instances",
@@ -28,21 +37,7 @@ KERNEL_INSTANCES = Schema(
         Float("tensor_active_ns", "Its tensor-active time: its duration times Tensor Active."),
         Float("tensor_cycles", "Its tensor cycles over all SM sub-partitions, where recorded."),
         Float("sm_cycles", "Elapsed cycles while it ran, summed over the SMs, where a clock was recorded."),
-        Float(
-            "sm_active_cycles",
-            "Of these, cycles in which an SM held at least one of its warps; from the fit, where recorded.",
-        ),
-        Float("instruction_count", "Instructions that its warps executed, likewise."),
-        Float("fma_instruction_count", "Instructions of its warps in the FMA pipe, likewise."),
-        Float("dram_read_bytes", "Bytes read from device memory while it ran, likewise."),
-        Float(
-            "dram_write_bytes",
-            "Bytes written to device memory while it ran, likewise; data that it leaves in the L2 cache is written "
-            "later.",
-        ),
-        Float("l2_bytes", "Bytes requested from the L2 cache, likewise."),
-        Float("l2_request_count", "Requests to the L2 cache, likewise."),
-        Float("l1_wavefront_count", "Wavefronts through the L1 data pipes, likewise."),
+        *(Float(name, f"{meaning}; from the fit, where recorded.") for name, meaning in _WORK.items()),
         Float("dram_ideal_ns", "The time that its device memory traffic would take at the memory's peak bandwidth."),
         Float("tensor_flop", "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Float(
@@ -58,26 +53,6 @@ KERNEL_INSTANCES = Schema(
     ),
     key=("activity",),
 )
-
-_WORK = {
-    "sm_active_cycles": "Cycles in which an SM held at least one of its warps",
-    "instruction_count": "Instructions that its warps executed",
-    "fma_instruction_count": "Instructions of its warps in the FMA pipe",
-    "dram_read_bytes": "Bytes read from device memory while it ran",
-    "dram_write_bytes": "Bytes written to device memory while it ran",
-    "l2_bytes": "Bytes requested from the L2 cache while it ran",
-    "l2_request_count": "Requests to the L2 cache while it ran",
-    "l1_wavefront_count": "Wavefronts through the L1 data pipes, shared memory included",
-}
-
-
-def _work_of_kernels() -> Iterator[Column]:
-    """List the counts of a kernel, each with half its interval."""
-    for name, meaning in _WORK.items():
-        unit = name.rpartition("_")[2]
-        yield Float(name, f"{meaning}, over all launches; from the fit, where recorded.")
-        yield Float(f"{name}_error", f"Half the 95 % interval of {name}.", unit=unit)
-
 
 KERNELS = Schema(
     "kernels",
@@ -163,7 +138,14 @@ KERNELS = Schema(
             title="L2",
         ),
         Float("sm_cycles", "Elapsed cycles while it ran, over all launches and SMs."),
-        *_work_of_kernels(),
+        *(
+            column
+            for name, meaning in _WORK.items()
+            for column in (
+                Float(name, f"{meaning}, over all launches; from the fit, where recorded."),
+                Float(f"{name}_error", f"Half the 95 % interval of {name}.", unit=name.rpartition("_")[2]),
+            )
+        ),
         Float(
             "dram_bandwidth",
             "Bytes of device memory read and written per second of its time.",

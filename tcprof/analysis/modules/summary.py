@@ -7,7 +7,7 @@ begin with a number made that node. The backward pass carries the numbers of the
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ from tcprof.analysis.time.range_metrics import (
     useful_of_launches,
     values_of_launches,
 )
-from tcprof.arrays import Bools, Ints
+from tcprof.arrays import Bools, Ints, find_named
 from tcprof.frames import IN_NO_MODULE, LARGEST_UNCOVERED_PCT, MODULE_TREE, MODULES, OPS_DOMAIN
 
 NONE = -1
@@ -173,14 +173,13 @@ def trace_back(hierarchy: Hierarchy) -> OpOrigin:
     """Find the forward op of each op of the backward pass."""
     ranges, parent = hierarchy.ranges, hierarchy.parent
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
-    is_engine = _match_ops(ranges["name"], is_op, lambda name: name.startswith(ENGINE))
-    optimizer = _match_ops(ranges["name"], is_op, lambda name: name.startswith(_OPTIMIZER))
-    is_checkpoint = _match_ops(ranges["name"], is_op, lambda name: name == _CHECKPOINT)
+    is_engine = is_op & find_named(ranges["name"], lambda name: name.startswith(ENGINE))
+    optimizer = is_op & find_named(ranges["name"], lambda name: name.startswith(_OPTIMIZER))
     sequence = ranges["sequence"].fillna(NONE).to_numpy()
     is_node = is_op & (parent >= 0) & is_engine[parent] & (sequence >= 0)
     made = np.flatnonzero(is_op & ~is_node & ~is_engine & (sequence >= 0))
     engine = np.where(is_engine, np.arange(len(ranges)), NONE)
-    recompute = is_op & (parent >= 0) & is_engine[parent] & is_checkpoint
+    recompute = is_op & (parent >= 0) & is_engine[parent] & (ranges["name"] == _CHECKPOINT).to_numpy()
     for rows in hierarchy.levels[1:]:
         rows = rows[~is_engine[rows]]
         engine[rows] = engine[parent[rows]]
@@ -197,14 +196,6 @@ def trace_back(hierarchy: Hierarchy) -> OpOrigin:
     follows = (before >= 0) & (lane[engines[before]] == lane[engines])
     forward_of_engine[engines] = np.where(follows, forward_of_engine[engines[before]], NONE)
     return OpOrigin(engine, forward_of_engine[engine], recompute, optimizer)
-
-
-def _match_ops(names: pd.Series, is_op: Bools, so: Callable[[str], bool]) -> Bools:
-    """Find the ops with such names; there may be millions of other names."""
-    ops = names[is_op].cat.remove_unused_categories().cat
-    is_named = np.zeros(len(names), dtype=bool)
-    is_named[is_op] = np.array([so(name) for name in ops.categories], dtype=bool)[ops.codes]
-    return is_named
 
 
 def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:

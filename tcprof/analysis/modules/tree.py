@@ -1,6 +1,7 @@
 """The modules and phases that ranges name: those of ``tcprof.annotate``, and a program's that are paths of modules."""
 
 from dataclasses import dataclass
+from itertools import accumulate, chain
 
 import numpy as np
 import pandas as pd
@@ -55,9 +56,12 @@ def find_modules(hierarchy: Hierarchy) -> ModuleTree:
         if not called.any():
             domain = XLA
             called, phase = _name_scopes(names, parents, (paths["domain"] == XLA).to_numpy())
-    order = [path for path in range(len(names)) if called[path]]
-    scopes = [] if domain != XLA else [part for path in order for part in _list_around(names[path])]
-    modules, number = make_tree([*scopes, *(names[path] for path in order)])
+    order = np.flatnonzero(called).tolist()
+    called_names = [names[path] for path in order]
+    if domain == XLA:  # it opens no range for the modules around
+        parts = (accumulate(name.split("."), "{}.{}".format) for name in called_names)
+        called_names = [*chain.from_iterable(parts), *called_names]
+    modules, number = make_tree(called_names)
     module = np.full(len(names), NO_MODULE)
     module[order] = [number[names[path]] for path in order]
     for path, parent in enumerate(parents):  # paths come after those that they lie in
@@ -112,12 +116,6 @@ def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
         depth[name] = depth[parent] + 1
         rows.append((name, name.removeprefix(f"{parent}."), depth[name], number.get(parent, NO_MODULE)))
     return MODULE_TREE.conform(pd.DataFrame(rows, columns=MODULE_TREE.names)), number
-
-
-def _list_around(name: str) -> list[str]:
-    """List a module's path and those around it, outermost first: XLA opens no range for these."""
-    parts = name.split(".")
-    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def _find_parent(name: str, names: set[str]) -> str:

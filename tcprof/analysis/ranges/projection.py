@@ -31,6 +31,7 @@ _REMEDIES = {
     AMBIGUOUS: "open ranges on the launching thread",
 }
 DEEPEST = 256  # ranges around each other: each level takes time, and no program opens so many
+_NEVER = np.iinfo(np.int64).min
 _Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
 CAUSES = ("", BEFORE_STEPS, AFTER_STEPS, NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
@@ -221,21 +222,18 @@ def _inherit(
         if not len(index):
             continue
         times = time[index]
-        count, latest = np.zeros(len(index), dtype=np.int64), np.full(len(index), np.iinfo(np.int64).min)
+        count, latest = np.zeros(len(index), dtype=np.int64), np.full(len(index), _NEVER)
         best = np.full(len(index), -1, dtype=np.int64)
         thread_launches = launches[launches["process"] == owner]
         for thread, lane in zip(of_process["thread"], of_process["lane"], strict=True):
             candidate = hierarchy.open.at(np.full(len(index), lane), times)
             before = np.sort(thread_launches.loc[thread_launches["thread"] == thread, "start_ns"].to_numpy())
-            position = np.searchsorted(before, times, side="left") - 1
-            launched = np.full(len(index), np.iinfo(np.int64).min)
-            if len(before):
-                launched = np.where(position >= 0, before[np.maximum(position, 0)], launched)
+            launched = np.append(_NEVER, before)[np.searchsorted(before, times)]
             is_open = candidate >= 0
             count += is_open
             better = is_open & ((best < 0) | (launched > latest))
             best, latest = np.where(better, candidate, best), np.where(better, launched, latest)
-        none_launched = (count > 1) & (latest == np.iinfo(np.int64).min)
+        none_launched = (count > 1) & (latest == _NEVER)
         open_range[index] = np.where(none_launched, -1, best)
         ambiguous[index] = none_launched
     return open_range, ambiguous

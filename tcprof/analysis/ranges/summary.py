@@ -142,9 +142,7 @@ def summarize_capture(
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
     """Find the span of each GPU's activities in ns; else of its samples; without these either, empty."""
-    spans: dict[int, tuple[int, int]] = {}
-    for times in (samples, activities):  # activities last, so that theirs count
-        spans |= find_borders(times)
+    spans = find_borders(samples) | find_borders(activities)
     return {gpu: spans.get(gpu, (0, 0)) for gpu in gpus}
 
 

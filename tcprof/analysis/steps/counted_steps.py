@@ -21,9 +21,9 @@ from tcprof.analysis.steps.marked_steps import (
     find_marked_steps,
     set_warm_up,
 )
-from tcprof.analysis.steps.roles import StepContents, find_named
+from tcprof.analysis.steps.roles import StepContents
 from tcprof.analysis.steps.step_summary import measure_steps, time_followed_steps
-from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
+from tcprof.arrays import Bools, Floats, Ints, find_named, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS
 from tcprof.sources.xla import COMPILATION
 

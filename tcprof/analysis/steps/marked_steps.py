@@ -10,9 +10,8 @@ from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR, Texts
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.analysis.steps.roles import find_named
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
-from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu, union
+from tcprof.arrays import Bools, Floats, Ints, find_named, rows_of_gpu, union
 from tcprof.errors import UsageError
 from tcprof.frames import OPS_DOMAIN, STEPS
 from tcprof.sources import UNNAMED_DOMAIN

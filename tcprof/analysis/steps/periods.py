@@ -23,10 +23,8 @@ _MOST_LENGTHS = 12  # lengths of a period that are tried, for each length of an 
 _TOLERANCE = 0.03  # of a period's length: by so much repetitions differ
 _LEAST_GAIN = 0.01  # of the weight, that a longer period has to repeat and a shorter one does not
 _HALF = 0.5
-_STANDS_ALONE = 0.7  # of the weight: a shorter period that covers so much may stay
 _ALIKE = 0.01  # of the weight: anchors that cover as much
 _MOST_MISSED = 4  # repetitions whose anchors are filled in between two others
-_NEARLY_ALL = 0.8  # of the repetitions
 _LONGEST = 1.5  # periods: what reaches further is followed by something else
 
 
@@ -114,7 +112,7 @@ def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
         return False
     is_repeated = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
     is_repeated[sequence.elements[repeated]] = True
-    return short.cover < _STANDS_ALONE or bool(weight[added & is_repeated[sequence.elements]].sum() < _HALF * gain)
+    return bool(weight[added & is_repeated[sequence.elements]].sum() < _HALF * gain)
 
 
 def _is_whole(sequence: Sequence, period: _Period) -> bool:
@@ -208,7 +206,7 @@ def _list_begins(sequence: Sequence, period: _Period) -> Iterator[Ints]:
     low = max(0, int(anchor[0] - _LONGEST * period.length))
     marked = np.flatnonzero(sequence.starting)
     latest = np.append(-len(run), marked)[np.searchsorted(marked, anchor, side="right")]
-    if (anchor - latest <= period.length).mean() >= _NEARLY_ALL:
+    if (anchor - latest <= period.length).mean() >= _HALF:
         yield _occurrences_before(marked, low, anchor)
     often = np.bincount(run[anchor[0] : anchor[-1]], minlength=int(run.max()) + 1) >= _HALF * len(anchor)
     first = low + int(np.argmax(often[run[low : anchor[0] + 1]]))

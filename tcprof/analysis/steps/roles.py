@@ -5,7 +5,6 @@ backward pass or an optimizer, or evaluation, which has neither; prefill and dec
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +17,7 @@ from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.steps import DOMAIN, FORWARD, INFERENCE, NAMES
-from tcprof.arrays import Bools, Ints
+from tcprof.arrays import Bools, Floats, Ints, find_named
 from tcprof.frames import OPS_DOMAIN
 
 TRAINING, EVALUATION, PREFILL, DECODE = "training", "evaluation", "prefill", "decode"
@@ -27,12 +26,6 @@ _OF_SEQUENCES = ("attention", "softmax")  # work of models that generate; its si
 _LOSS = re.compile(r"Loss\d*$")  # modules that several models may be trained with
 _NUMBER = re.compile(r"\d+")
 _Texts = npt.NDArray[np.object_]
-
-
-def find_named(names: pd.Series, is_one: Callable[[str], object]) -> Bools:
-    """Find the rows whose name is one of those wanted, asking once for each name."""
-    chosen = np.array([bool(is_one(str(text))) for text in names.cat.categories], dtype=bool)
-    return np.asarray(np.append(chosen, False)[names.cat.codes])
 
 
 @dataclass(frozen=True)
@@ -72,14 +65,11 @@ class StepContents:
 
     def _split_by_queries(self, index: Ints, names: _Texts) -> _Texts:
         """Name prefill and decode: many queries, each time followed by several steps of one."""
-        threads, kernel_ns = self._sums[index].T
-        if not self._has(self.works_on(_OF_SEQUENCES))[index].all():
-            return names
+        threads = self._threads[index]
         many = threads >= 2 * threads.min()
-        if not many.any() or (many[1:] & many[:-1]).any() or 2 * many.sum() > (~many).sum():
-            return names
-        is_more = kernel_ns[many].min() > np.median(kernel_ns[~many]) and self._attend_otherwise(index, many)
-        return np.where(many, PREFILL, DECODE).astype(object) if is_more else names
+        takes_turns = many.any() and not (many[1:] & many[:-1]).any() and 2 * many.sum() <= (~many).sum()
+        is_generation = takes_turns and self._attend_otherwise(index, many)
+        return np.where(many, PREFILL, DECODE).astype(object) if is_generation else names
 
     def _attend_otherwise(self, index: Ints, many: Bools) -> bool:
         """Tell whether all steps of many queries have attention of a size that the others lack.
@@ -95,14 +85,13 @@ class StepContents:
         return bool((np.bincount(self.step[rows], is_other, len(self.steps))[index[many]] > 0).all())
 
     @cached_property
-    def _sums(self) -> npt.NDArray[np.float64]:
-        """Threads of all work that does not grow with a cache, and kernel time, of each step."""
+    def _threads(self) -> Floats:
+        """Count the threads of all work in each step that does not grow with a cache."""
         geometry = self.kernels["launch_geometry"].cat
         per_category = np.array([count_threads(str(text)) for text in geometry.categories], dtype=np.float64)
         threads = np.nan_to_num(np.append(per_category, np.nan)[geometry.codes])
         threads[self.works_on((*_OF_SEQUENCES, "copies and casts"))] = 0
-        length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
-        return np.stack([np.bincount(self.step, values, len(self.steps)) for values in (threads, length)], axis=1)
+        return np.asarray(np.bincount(self.step, threads, len(self.steps)), dtype=np.float64)
 
     def _has(self, chosen: Bools) -> Bools:
         has: Bools = np.bincount(self.step, chosen, minlength=len(self.steps)) > 0

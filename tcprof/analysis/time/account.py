@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts
-from tcprof.analysis.kernels.names import PRODUCT, parse_name
+from tcprof.analysis.kernels.names import PRODUCT, parse_name, read_names
 from tcprof.analysis.kernels.verdicts import (
     CUDA_CORES,
     FROM_NAMES,
@@ -60,13 +60,15 @@ _Entry = tuple[str, str, float, str]
 def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
     """Classify each activity, as an index of ``TIME_CLASSES``."""
     kind = activities["kind"]
-    bound = kernels["bound"]
+    bound, is_product = kernels["bound"], read_names(kernels["name"])["work"].to_numpy() == PRODUCT
+    # On CUDA cores, by their names, whatever limits them.
+    is_fp32_product = (kernels["family"] == NO_MATRIX) & (kernels["precision"] == "fp32") & is_product
     conditions = {
         "communication": kernels["communication"],
         "tensor_kernel": kernels["tensor_kernel"],
         "unresolved_kernel": could_be_tensor(kernels),
         "memory_bound": bound.isin([MEMORY, L1, L2]),
-        "fp32_bound": (bound == CUDA_CORES) | _are_fp32_products(kernels),
+        "fp32_bound": (bound == CUDA_CORES) | is_fp32_product,
         "issue_bound": bound == ISSUE,
         "small_grid": bound == SMALL_GRID,
     }
@@ -79,12 +81,6 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
     time_class[launched["activity"].to_numpy()] = kernel_class[launched["kernel"].to_numpy()]
     time_class[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
     return time_class
-
-
-def _are_fp32_products(kernels: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell which kernels multiply matrices in FP32 on CUDA cores by their names, whatever limits them."""
-    is_product = kernels["name"].map(lambda name: parse_name(str(name)).work == PRODUCT).astype(bool)
-    return is_product & (kernels["family"] == NO_MATRIX) & (kernels["precision"] == "fp32")
 
 
 def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:

@@ -68,20 +68,15 @@ def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Span
 
 
 def _step_spans(analysis: Analysis, gpu: int) -> Spans:
-    steps = analysis.counted_steps(gpu)
-    windows = _instances(analysis, gpu).reindex(steps["range"])[["gpu_start_ns", "gpu_end_ns"]].dropna()
-    start, end = windows.to_numpy(np.int64).reshape(-1, 2).T
-    return Spans(start, end, whole=False)
+    steps = analysis.counted_steps(gpu).dropna(subset="gpu_start_ns")
+    start = steps["gpu_start_ns"].to_numpy(np.int64)
+    return Spans(start, start + steps["gpu_window_ns"].to_numpy(np.int64), whole=False)
 
 
 def _capture_span(analysis: Analysis, gpu: int) -> Spans:
     activities = rows_of_gpu(analysis.activities, gpu)
     start, end = activities["start_ns"].min(), activities["end_ns"].max()
     return Spans(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64), whole=True)
-
-
-def _instances(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    return analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
 
 
 def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str, str]) -> Scope:
@@ -116,7 +111,7 @@ def _find_steps(
     A launch that belongs to a range of another domain, or to none, goes by the time at which it runs.
     """
     steps = analysis.steps[analysis.steps["gpu"] == gpu].sort_values("range")
-    instances = _instances(analysis, gpu).loc[steps["range"]]
+    instances = rows_of_gpu(analysis.instances, gpu).set_index("range").loc[steps["range"]]
     within = np.full(len(path), -1, dtype=np.int64)  # for each path the steps' path that it lies in
     depth = np.append(analysis.paths["depth"].to_numpy(), 0)
     relative = path.copy()

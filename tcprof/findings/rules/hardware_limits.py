@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.folding import FOLDED_KERNELS
+from tcprof.analysis.folding import FOLDED_KERNELS
 from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN

@@ -185,9 +185,9 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """
     steps = analysis.steps[analysis.steps["gpu_window_ns"] > 0]
-    strips = [("gpu_window_ns", "GPU window of each step", "window_ns", TIME_COLOR)]
+    strips = [("gpu_window_ns", "GPU window of each step", TIME_COLOR)]
     if steps[_ACTIVE].notna().any():
-        strips.append((_ACTIVE, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
+        strips.append((_ACTIVE, "Tensor Active, mean", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
     several = steps["gpu"].nunique() > 1
     head = _TOP + _LEGEND * several
@@ -195,7 +195,7 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
     if steps.empty:
         return figure
     figure.update_layout(legend={**LEGEND, "yref": "container", "yanchor": "top"})
-    for place, (column, title, quantity, color) in enumerate(strips):
+    for place, (column, title, color) in enumerate(strips):
         axis, axis_name = axis_names("y", place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
@@ -206,10 +206,10 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
         figure.update_layout({axis_name: {**shared, **ticks}})
         figure.add_title(title, high)
         for number, (gpu, rows) in enumerate(steps.groupby("gpu", sort=True)):
-            figures = find_typical(analysis, int(str(gpu)))
+            typical = find_typical(analysis, int(str(gpu)))
             gpu_color = _GPU_COLORS[number % len(_GPU_COLORS)] if several else color
-            if figures is not None:
-                _add_median(figure, getattr(figures, quantity), scale, axis, gpu_color)
+            if typical:
+                _add_median(figure, typical[column], scale, axis, gpu_color)
             points = _points(_thinned(rows), column, scale, top, number)
             group = {"legendgroup": f"GPU {gpu}", "showlegend": several and place == 0}
             figure.data.append(points.set(group, yaxis=axis, marker={"color": gpu_color}))
