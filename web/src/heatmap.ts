@@ -86,7 +86,7 @@ class Heatmap {
     const { metrics, ranks, steps, links } = this.#header;
     const rank = this.#rankAt(row);
     const texts = metrics.map((metric) => `${metric.title} ${format(this.#valueOf(metric, row, column), metric.unit)}`);
-    return `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click: its page" : ""}`;
+    return `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click to open its page" : ""}`;
   }
 
   #open(): void {

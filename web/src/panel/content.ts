@@ -113,7 +113,7 @@ function pathFacts({ gpu: { details }, id }: Subject): Facts {
     ["GPU window, total", formatSeconds(seconds)],
     ["Tensor Active, mean", activeOfAll(of, "tensor_active_mean_pct")],
     tensorRate(of, seconds),
-    ["Device memory, each", formatBytes(of("dram_bytes") / (count - of("slow_count")))],
+    ["Device memory per instance", formatBytes(of("dram_bytes") / (count - of("slow_count")))],
     ["Kernels", formatCount(of("kernel_count"))],
   ];
 }
@@ -168,7 +168,7 @@ function kindFacts({ header: { works, classes } }: Subjects, gpu: Gpu, id: numbe
     ["Bound by", works.bound[id] || "–"],
     ["Tensor Active", withInterval(of("tensor_active_pct"), works.low[id] ?? NaN, works.high[id] ?? NaN)],
     ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s") + (peak > 0 ? ` (${formatPercent(peak)} of peak)` : "")],
-    ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / launches)],
+    ["Device memory per launch", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / launches)],
   ];
 }
 

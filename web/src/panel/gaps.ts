@@ -46,9 +46,9 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
     ["Where", whereOf(subjects, gaps, at) || "outside ranges"],
     ["Length", formatSeconds(length)],
     ["Share of the step", shareOfStep(gpu, length)],
-    ["Filling all such gaps saves up to", savingOfLike(gaps, at)],
+    ["Removing all such gaps saves up to", savingOfLike(gaps, at)],
     ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
-    ["Launches in it", formatCount(gaps.launches[at])],
+    ["Launches during the gap", formatCount(gaps.launches[at])],
     ["Ended by", works.cuts[gpu.lanes.work.id[gap!.ending]]?.at(-1) ?? "–"],
     ["Launched", gap!.arrow ? `${formatSeconds(place!.end - gap!.arrow.from)} before it began` : "–"],
     ["Step", gaps.step[at] >= 0 ? String(gaps.step[at]) : "–"],
@@ -76,8 +76,8 @@ export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, p
   }
   const inside = [...times].sort((a, b) => b[1] - a[1]);
   return [
-    { title: "CUDA calls in it", lines: called.map(([id, { count, seconds }]) => ({ name: callNames[id], note: `${formatCount(count)} ×, ${formatSeconds(seconds)}`, selection: null })) },
-    { title: "Ranges on the CPU in it", lines: inside.map(([name, seconds]) => ({ name, note: formatSeconds(seconds), selection: { kind: "range", gpu: gpu.gpu, name } })) },
+    { title: "CUDA calls during the gap", lines: called.map(([id, { count, seconds }]) => ({ name: callNames[id], note: `${formatCount(count)} ×, ${formatSeconds(seconds)}`, selection: null })) },
+    { title: "CPU ranges during the gap", lines: inside.map(([name, seconds]) => ({ name, note: formatSeconds(seconds), selection: { kind: "range", gpu: gpu.gpu, name } })) },
   ];
 }
 

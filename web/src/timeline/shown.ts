@@ -43,7 +43,7 @@ export class Shown {
 
   /** How much of the recording the window shows, in words. */
   get said(): string {
-    return this.isWhole ? `all that is drawn, ${formatSeconds(this.length)}` : `${formatSeconds(this.high - this.low)} of ${formatSeconds(this.length)}`;
+    return this.isWhole ? `everything, ${formatSeconds(this.length)}` : `${formatSeconds(this.high - this.low)} of ${formatSeconds(this.length)}`;
   }
 
   /** Show this window: not shorter than the shortest, and within the whole. */
