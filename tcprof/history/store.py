@@ -184,7 +184,9 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
     """Add the points of a run, and the series that are new; returns what its user must know."""
     notes, table = [], database.SERIES
     rows = [{**row, "subject": clean(row["subject"]), "fingerprint": fingerprint} for row in points.to_dict("records")]
-    keyed = {_key(row): row for row in rows}
+    facts = [[*(row[name] for name in _FACTS[:-1]), int(row["gpu"])] for row in rows]  # which identify a series
+    keys = [hashlib.sha256(json.dumps(of_row).encode()).hexdigest() for of_row in facts]
+    keyed = dict(zip(keys, rows, strict=True))
     series_ids = _find_series(connection, keyed)
     new = [{"key": key, **{name: row[name] for name in _FACTS}} for key, row in keyed.items() if key not in series_ids]
     for row in new:
@@ -215,12 +217,6 @@ def _find_series(connection: Connection, keys: Iterable[str]) -> dict[str, int]:
         query = select(table.c.key, table.c.series_id).where(table.c.key.in_(part))
         series_ids |= {row.key: row.series_id for row in connection.execute(query)}
     return series_ids
-
-
-def _key(row: Mapping[str, Any]) -> str:
-    """Hash what identifies a series, so that a database can look it up."""
-    facts = [row[name] for name in ("metric", "scope", "subject", "unit", "fingerprint")]
-    return hashlib.sha256(json.dumps([*facts, int(row["gpu"])]).encode()).hexdigest()
 
 
 def _insert(connection: Connection, table: Any, row: Mapping[str, Any]) -> int:

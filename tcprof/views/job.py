@@ -208,8 +208,8 @@ def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
 
 
 def _bar(time_ns: float, longest: float) -> Cell:
-    cell = Cell.time(time_ns)
-    return cell if pd.isna(time_ns) else Cell(cell.text, cell.sort, bar=round(100 * time_ns / longest, 1), of_time=True)
+    bar = -1.0 if pd.isna(time_ns) else round(100 * time_ns / longest, 1)
+    return replace(Cell.time(time_ns), bar=bar, of_time=bar >= 0)
 
 
 def _change_row(name: str, row: Mapping[str, Any]) -> Row:

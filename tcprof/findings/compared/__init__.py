@@ -21,24 +21,8 @@ from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.frames import plain_texts
 from tcprof.untrusted import one_line
 
-__all__ = ["ComparedFindings", "ComparedGpu", "judge_comparison", "judge_gate"]
-
-
 _ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
 _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has a fault"}
-
-
-@dataclass(frozen=True)
-class ComparedGpu:
-    """What the steps of one GPU show."""
-
-    gpu: int
-    verdict: Verdict
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The verdict, the most important sentence first."""
-        return self.verdict.sentences
 
 
 @dataclass(frozen=True)
@@ -46,7 +30,7 @@ class ComparedFindings:
     """A comparison, and what it says."""
 
     comparison: Comparison = field(repr=False, compare=False)
-    gpus: tuple[ComparedGpu, ...]  # of each GPU on which the steps have work
+    gpus: tuple[Verdict, ...]  # of each GPU on which the steps have work
     cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
     base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
     new: tuple[Finding, ...]  # the same of the other side
@@ -86,10 +70,10 @@ class ComparedFindings:
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
-    doubt, gpus = _describe_doubt(comparison, sides), list_gpus(comparison)
+    doubt = _describe_doubt(comparison, sides)
     return ComparedFindings(
         comparison=comparison,
-        gpus=tuple(ComparedGpu(gpu, _judge_gpu(comparison, gpu, *doubt)) for gpu in gpus),
+        gpus=tuple(_judge_gpu(comparison, gpu, *doubt) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
         new=sides["new"],
@@ -101,7 +85,7 @@ def _judge_gpu(comparison: Comparison, gpu: int, doubt: str, why: str) -> Verdic
     """What doubts the verdict comes first, and alone where a recording would be compared with itself."""
     findings = judge_change(comparison, gpu)
     more = () if find_shared(comparison) else findings.sentences
-    return Verdict(doubt, why, more) if doubt else findings
+    return Verdict(gpu, doubt, why, more) if doubt else findings
 
 
 def judge_gate(
@@ -307,7 +291,6 @@ def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _count_steps(sides: tuple[Side, Side]) -> list[int]:
-    """How many steps each side has on the GPU that has most of them."""
     return [max(side.first.steps.groupby("gpu").size(), default=0) for side in sides]
 
 

@@ -63,6 +63,7 @@ Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON`
 class Verdict:
     """What the steps of a GPU show, in whole sentences."""
 
+    gpu: int
     head: str  # few words, which are read at a glance
     rest: str  # on the same line: the times that it is of, and what is said of these; may be empty
     more: tuple[str, ...] = ()  # each on its own line
@@ -140,8 +141,8 @@ def judge_change(comparison: Comparison, gpu: int) -> Verdict:
     head, rest, *more = _describe_time(comparison, gpu)
     row = decisive(time_row(comparison, gpu))
     if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= _ALIKE:
-        return Verdict(head, rest)
-    return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
+        return Verdict(gpu, head, rest)
+    return Verdict(gpu, head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
 
 
 def describe_change(row: Row, name: str, time: str) -> tuple[str, str]:

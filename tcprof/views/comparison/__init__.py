@@ -100,7 +100,8 @@ def view_comparison(
     rows = [comparison.rows for comparison in comparisons] if rows is None else rows
     data = [_data(judged, asked, gate) for judged, asked in zip(findings, rows, strict=True)]
     faults, cautions = name_findings(findings)
-    base = _describe_base(shown_sides(comparisons))
+    left_out = ((side.side.name, text) for side in shown_sides(comparisons) for text in list_left_out(side.side))
+    base = tuple(dict.fromkeys(f"{one_line(name)}: {text}" for name, text in left_out))
     return Document(
         kind="comparison",
         parts=_list_parts(findings, rows, base, everything, ranges, reports),
@@ -127,11 +128,12 @@ def _list_parts(
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(side.side.recordings) for side in sides]
     pair = (comparisons[0], rows[0]) if len(comparisons) == 1 else None
+    gpus = {*rows[0]["gpu"]} if pair else {*shared_gpus(comparisons)}
     return (
         Only(Medium.PAGE, lambda: (SideNames(tuple(map(_name_side, sides, links))),)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_list_sentences(findings, everything)), VERDICT),)),
         Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_list_cautions(sides, findings))),
-        Only(Medium.SCREEN, lambda: _list_side_tables(comparisons, set(rows[0]["gpu"]) if pair else None)),
+        Only(Medium.SCREEN, lambda: [table for table in list_sides(comparisons) if table.rows and table.gpu in gpus]),
         Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges) if pair else ()),
         Only(Medium.PAGE, lambda: _list_sections(sides, comparisons)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_describe_rest(*pair, ranges))),) if pair and not everything else ()),
@@ -139,16 +141,6 @@ def _list_parts(
         Only(Medium.PAGE, lambda: list_commands(sides, links)),
         Only(Medium.PAGE, lambda: (_view_provenance(sides),)),
     )
-
-
-def _describe_base(sides: Sequence[ShownSide]) -> tuple[str, ...]:
-    """Say of each side what its figures leave out."""
-    left_out = ((side.side.name, text) for side in sides for text in list_left_out(side.side))
-    return tuple(dict.fromkeys(f"{one_line(name)}: {text}" for name, text in left_out))
-
-
-def _list_side_tables(comparisons: Sequence[Comparison], gpus: set[int] | None) -> list[Table]:
-    return [table for table in list_sides(comparisons) if table.rows and (gpus is None or table.gpu in gpus)]
 
 
 def _list_changes(comparison: Comparison, rows: pd.DataFrame, everything: bool, ranges: bool) -> list[Table]:
@@ -162,10 +154,6 @@ def _list_sections(sides: Sequence[ShownSide], comparisons: Sequence[Comparison]
     steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     times = [_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]
     return [*times, *(steps.values() if len(sides) > 2 else ()), *_view_details(sides[1:], steps)]
-
-
-def _list_all_cautions(findings: Sequence[ComparedFindings]) -> tuple[str, ...]:
-    return texts_of((caution for judged in findings for caution in judged.cautions), Severity.CAUTION)
 
 
 def title_sides(comparisons: Sequence[Comparison]) -> str:
@@ -306,13 +294,11 @@ def _name_side(side: ShownSide, reports: Sequence[str]) -> SideName:
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
     summaries = []
     for side, of_side in zip(sides[1:], findings, strict=True):
-        for gpu_findings in of_side.gpus:
-            gpu = gpu_title_of_several(gpu_findings.gpu, side.comparison.base.first, side.comparison.new.first)
+        for verdict in of_side.gpus:
+            gpu = gpu_title_of_several(verdict.gpu, side.comparison.base.first, side.comparison.new.first)
             title = ": ".join(filter(None, (side.name if len(sides) > 2 else "", gpu)))
-            verdict = gpu_findings.verdict
-            summaries.append(
-                Summary(gpu_findings.gpu, title, tuple(filter(None, (verdict.head, verdict.rest, *verdict.more))))
-            )
+            lines = filter(None, (verdict.head, verdict.rest, *verdict.more))
+            summaries.append(Summary(verdict.gpu, title, tuple(lines)))
     return summaries
 
 
@@ -342,18 +328,14 @@ def _list_cautions(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
         if (lines := (*list_left_out(side.side), *texts_of(of_side, Severity.CAUTION)))
     ]
     folded = [Section("trust", _TRUST, tuple(of_sides), chapter=Chapter.VERDICT)] if of_sides else []
-    return [Notes(_list_all_cautions(findings), WARNINGS), *folded]
-
-
-def _role(side: ShownSide, count: int) -> str:
-    if side.role == "base":
-        return "Baseline"
-    return "New" if count == 2 else side.name
+    cautions = texts_of((caution for judged in findings for caution in judged.cautions), Severity.CAUTION)
+    return [Notes(cautions, WARNINGS), *folded]
 
 
 def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     """Show where the figures come from, and where Tensor Active does, of each side if they differ."""
-    notes = {_role(side, len(sides)): SOURCE_NOTES[side.side.first.tensor_source] for side in sides}
+    names = ["Baseline", "New"] if len(sides) == 2 else ["Baseline", *(side.name for side in sides[1:])]
+    notes = {name: SOURCE_NOTES[side.side.first.tensor_source] for name, side in zip(names, sides, strict=True)}
     sources = set(notes.values())
     source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
     window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."

@@ -87,10 +87,6 @@ def _has_several(analysis: Analysis) -> bool:
     return bool(analysis.gpus["gpu"].nunique() > 1)
 
 
-def _name(analysis: Analysis, advice: Advice) -> str:
-    return f"{name_gpus(advice.gpus)}: {name_advice(advice)}" if _has_several(analysis) else name_advice(advice)
-
-
 def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """Say what savings are relative to, with both step times where profiling changes it; nothing if none is known."""
     base, rest = _base_of_savings(analysis, advice)
@@ -123,7 +119,8 @@ def _base_of_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
 def _name_all(analysis: Analysis, advice: Sequence[Advice]) -> tuple[list[str], tuple[str, ...]]:
     """Name each finding in a line, numbered; the first with a saving says what savings are relative to."""
     base, rest = _base_of_savings(analysis, advice)
-    lines = [f"{number}. {_name(analysis, entry)}" for number, entry in enumerate(advice, 1)]
+    gpus = [f"{name_gpus(entry.gpus)}: " if _has_several(analysis) else "" for entry in advice]
+    lines = [f"{number}. {gpus[number - 1]}{name_advice(entry)}" for number, entry in enumerate(advice, 1)]
     for number, entry in enumerate(advice):
         if entry.gain.is_known:
             lines[number] += f", relative to {base}"

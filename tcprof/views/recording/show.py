@@ -101,12 +101,12 @@ def view_recording(
             what the figures are over.
     """
     (gpu,) = busiest_gpus(analysis, 1)
-    kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
+    kernels, file = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS), one_line(analysis.recording.file, 160)
     texts = cache(partial(_list_texts, analysis, findings, advice, gpu, with_notes))
     drawn = cache(partial(keep_busiest, analysis, findings, advice))
     parts = (
         Only(Medium.SCREEN, texts),
-        Only(Medium.PAGE, lambda: _list_titles(analysis)),
+        Only(Medium.PAGE, lambda: (Notes((file,), TITLE), Notes((describe_date(analysis),), SUBTITLE))),
         Only(Medium.PAGE, lambda: summarize(*drawn()[:2])),
         Only(Medium.PAGE, lambda: _list_advice(*drawn())),
         Only(Medium.PAGE, lambda: _list_pictures(drawn()[0])),
@@ -126,10 +126,6 @@ def view_recording(
     return make_document(
         analysis, findings, "recording", parts, frames, base=base, rows=rows, remarks=findings.warnings
     )
-
-
-def _list_titles(analysis: Analysis) -> tuple[Notes, ...]:
-    return Notes((one_line(analysis.recording.file, 160),), TITLE), Notes((describe_date(analysis),), SUBTITLE)
 
 
 def _list_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice]) -> tuple[Part, ...]:
@@ -328,7 +324,7 @@ def _steps(analysis: Analysis) -> tuple[Part, ...]:
     notes = (*describe_steps(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each step"
     strip = Figure("steps", caption, lambda: figure_step_strip(analysis))
-    return strip, *list_kind_tables(analysis), _aside(*notes)
+    return strip, *list_kind_tables(analysis), Notes(notes, "aside")
 
 
 def _about_ranges(analysis: Analysis) -> str:
@@ -346,11 +342,7 @@ def _about_kernels(analysis: Analysis) -> str:
 
 
 def _explained(how: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    return (*parts, _aside(how)) if parts else ()
-
-
-def _aside(*sentences: str) -> Notes:
-    return Notes(sentences, "aside")
+    return (*parts, Notes((how,), "aside")) if parts else ()
 
 
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:
