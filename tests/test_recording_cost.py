@@ -9,8 +9,7 @@ from builders import FIXTURES, US, TraceBuilder
 
 import tcprof
 from tcprof.findings.compared.verdict import is_shown, time_row
-from tcprof.findings.recording_cost import measure_cost
-from tcprof.findings.steps import LAUNCH_BOUND
+from tcprof.findings.steps import LAUNCH_BOUND, measure_cost
 from tcprof.frames import UNPROFILED
 from tcprof.history.run import list_points
 from tcprof.sources.nsys_sqlite.export import write_unprofiled

@@ -262,7 +262,7 @@ def _show_reports(run: "RecordedRun", plan: "Plan", asked: Asked, *, is_only: bo
 
 def _show(file: Path, report: "Report", asked: Asked, *, in_full: bool) -> list[Path]:
     """Print what 'tcprof show' does, or its first sentences, and write the page; returns what was written."""
-    from tcprof.findings.recording_cost import find_recording_cost
+    from tcprof.findings.steps import find_recording_cost
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions

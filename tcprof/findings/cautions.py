@@ -16,7 +16,7 @@ from tcprof.arrays import union
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity, has_amd_gpu
-from tcprof.findings.recording_cost import find_recording_cost
+from tcprof.findings.steps import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.nsys import NEWEST_NSYS, NEWEST_SCHEMA
 from tcprof.sources import UNCLOSED, InvalidValues, Recording

@@ -11,7 +11,6 @@ from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, has_amd_gpu
-from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import (
     CPU_BOUND,
     LAUNCH_BOUND,
@@ -21,6 +20,7 @@ from tcprof.findings.steps import (
     are_graphs,
     describe_roles,
     find_bound,
+    measure_cost,
 )
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line

@@ -22,7 +22,7 @@ from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import PER_SAMPLE, UNPRICED, Gain
-from tcprof.findings.recording_cost import measure_cost
+from tcprof.findings.steps import measure_cost
 from tcprof.sources.remedies import Remedies
 
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "step", "module"]

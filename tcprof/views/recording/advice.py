@@ -21,7 +21,7 @@ from tcprof.findings.pricing.advice import (
     describe_gain,
     name_advice,
 )
-from tcprof.findings.recording_cost import measure_cost
+from tcprof.findings.steps import measure_cost
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Notes, Part, Section, TopFinding, TopFindings
 from tcprof.views.paths import kernel_names, link, module_names, range_names
