@@ -73,9 +73,8 @@ def test_errors_of_fixtures_with_few_steps(name: str) -> None:
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
 
-@pytest.mark.parametrize("name", ["transformer_eager"])
-def test_flop_of_a_transformer_are_what_its_sizes_say(name: str) -> None:
-    kernels = tcprof.read(ROOT / "fixtures" / f"{name}.sqlite", warm_up="all").kernels_by_path
+def test_flop_of_a_transformer_are_what_its_sizes_say() -> None:
+    kernels = tcprof.read(ROOT / "fixtures" / "transformer_eager.sqlite", warm_up="all").kernels_by_path
     groups = kernels["name"].map(
         lambda text: "linear" if text.startswith("nvjet") else "sdpa" if "sdpa" in text else ""
     )

@@ -276,9 +276,8 @@ def test_other_clocks_lengths_and_numbers_of_steps_are_said(tmp_path):
     assert "clock" not in " ".join(cautions_of(compare(base, idle)))
 
 
-@pytest.mark.parametrize("name", ["mlp_tf32"])
-def test_instances_add_up_to_their_paths(name):
-    analysis = tcprof.read(FIXTURES / f"{name}.sqlite", warm_up="all")
+def test_instances_add_up_to_their_paths():
+    analysis = tcprof.read(FIXTURES / "mlp_tf32.sqlite", warm_up="all")
     paths, instances = analysis.paths, analysis.instances
     sums = instances.groupby("path_id")[["busy_ns", "kernel_ns", "tensor_kernel_ns"]].sum(min_count=1)
     ranges = analysis.ranges[analysis.ranges["depth"] > 0].set_index(["domain", "path"])
@@ -287,6 +286,6 @@ def test_instances_add_up_to_their_paths(name):
     assert share.to_numpy() == pytest.approx(ranges["tensor_kernel_share_pct"].to_numpy(), nan_ok=True)
     assert share.max() > 50
     assert sums["busy_ns"].to_numpy() == pytest.approx(ranges["busy_ns"].to_numpy(), nan_ok=True)
-    without = tcprof.read(FIXTURES / f"{name}.sqlite", kernels=False).instances
+    without = tcprof.read(FIXTURES / "mlp_tf32.sqlite", kernels=False).instances
     assert without["tensor_kernel_ns"].isna().all()
     assert without["busy_ns"].equals(instances["busy_ns"])

@@ -121,16 +121,14 @@ def test_counts_are_exact_where_the_gpu_is_idle_at_times(period: int) -> None:
     assert_right(run, found.value[run.launches.kind], 0.005)
 
 
-@pytest.mark.parametrize("period", [KHZ10])
-def test_kernels_that_run_at_once_are_told_apart(period: int) -> None:
+def test_kernels_that_run_at_once_are_told_apart() -> None:
     run = run_of(1, streams=2)
-    assert_right(run, fitted(run, run.sampled(period)).per_launch, 0.01)
+    assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.01)
 
 
-@pytest.mark.parametrize("period", [KHZ10])
-def test_counts_are_right_without_idle_where_the_order_varies(period: int) -> None:
+def test_counts_are_right_without_idle_where_the_order_varies() -> None:
     run = run_of(2, idle=0)
-    assert_right(run, fitted(run, run.sampled(period)).per_launch, 0.01)
+    assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.01)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 33_333, 77_777])

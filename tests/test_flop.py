@@ -164,12 +164,8 @@ def test_useful_flop_and_those_on_tensor_cores_are_told_apart(read: Read) -> Non
     assert "4.29 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in said
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    ["[[64, 64], [-64, 64]]"],
-)
-def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> None:
-    step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, sizes).works(35)
+def test_sizes_that_are_none_are_unknown_and_told(read: Read) -> None:
+    step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, "[[64, 64], [-64, 64]]").works(35)
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
     assert InvalidValues("NVTX_EVENTS.text", "invalid op sizes", 1, kept=True) in analysis.observed.wrong

@@ -54,12 +54,6 @@ def test_union(rows):
     assert list(zip(*(column.tolist() for column in union(*arrays(rows))), strict=True)) == naive_union(rows)
 
 
-def test_union_joins_what_touches_within_a_group_only_and_drops_what_is_empty():
-    rows = [(1, 0, 10), (0, 20, 30), (0, 10, 20), (1, 12, 12), (0, 12, 15), (1, 40, 50)]
-    expected = [(0, 10, 30), (1, 0, 10), (1, 40, 50)]
-    assert list(zip(*(column.tolist() for column in union(*arrays(rows))), strict=True)) == expected
-
-
 def test_union_far_from_zero_with_many_groups():
     rows = [(group, FAR + 10 * group, FAR + 10 * group + 5) for group in range(500)]
     assert [column.tolist() for column in union(*arrays(rows))] == [list(column) for column in zip(*rows, strict=True)]
@@ -102,22 +96,6 @@ def test_at(rows, queries):
 def test_order_is_by_group_then_start_and_the_longer_of_two_that_start_together_comes_first(rows):
     ordered, _ = build(rows)
     assert ordered == sorted(rows, key=lambda row: (row[0], row[1], -row[2]))
-
-
-def test_nested_intervals():
-    """0 holds 1 holds 2; 3 follows in 0; 4 starts with 0's end and lies outside."""
-    ordered, intervals = build([(0, 0, 100), (0, 10, 50), (0, 10, 20), (0, 50, 90), (0, 100, 110)])
-    assert ordered == [(0, 0, 100), (0, 10, 50), (0, 10, 20), (0, 50, 90), (0, 100, 110)]
-    assert intervals.parents().tolist() == [-1, 0, 1, 0, -1]
-    times = np.array([-1, 0, 9, 10, 19, 20, 49, 50, 90, 99, 100, 109, 110])
-    assert intervals.at(np.zeros(13, np.int64), times).tolist() == [-1, 0, 0, 2, 2, 1, 1, 3, 0, 0, 4, 4, -1]
-
-
-def test_intervals_that_overlap_in_part():
-    """Start/end ranges need not nest: after the end of the later one the earlier one is still open."""
-    _, intervals = build([(0, 0, 10), (0, 5, 15), (0, 12, 14)])
-    assert intervals.parents().tolist() == [-1, 0, 1]
-    assert intervals.at(np.zeros(4, np.int64), np.array([4, 7, 10, 14])).tolist() == [0, 1, 1, 1]
 
 
 def test_a_thousand_levels():

@@ -132,11 +132,8 @@ def test_names_decide_and_the_counter_where_they_tell_nothing(
     assert (capture["tensor_flop"] > 0) == (name == WMMA and tensor_kernel)
 
 
-@pytest.mark.parametrize("rounded", [False])
-def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(
-    rounded: bool, tmp_path: Path
-) -> None:
-    builder = usual(rounded=rounded)
+def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(tmp_path: Path) -> None:
+    builder = usual()
     end = last_end(usual(), tmp_path)
     for number in range(40):
         builder.graph(end + 100_000 * number + 20_000, end + 100_000 * number + 90_000, launched=end)
@@ -278,9 +275,8 @@ def test_without_samples_names_are_all_there_is(tmp_path: Path) -> None:
     assert kernels[figures].isna().all(axis=None)
 
 
-@pytest.mark.parametrize("rounded", [False])
-def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(rounded: bool, tmp_path: Path) -> None:
-    builder = usual(rounded=rounded).gpu(1).kernel(GEMM, 0, 30_000, device=1)
+def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(tmp_path: Path) -> None:
+    builder = usual().gpu(1).kernel(GEMM, 0, 30_000, device=1)
     kernels = read(builder, tmp_path).kernels
     assert kernels[kernels["gpu"] == 1]["fit"].tolist() == ["not sampled"]
     assert set(kernels[kernels["gpu"] == 0]["fit"]) == {"resolved"}

@@ -166,16 +166,11 @@ def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: 
     }
 
 
-@pytest.mark.parametrize("ops", ["none"])
-def test_ops_are_asked_for_only_where_they_are_missing(read: Read, ops: str) -> None:
+def test_ops_are_asked_for_where_they_are_missing(read: Read) -> None:
     step = forward_pass(Step()).ours("backward", 400, 900).works(450, thread=AUTOGRAD)
-    if ops != "none":
-        replica = 1 if ops == "of a module" else 7  # a thread on which no module is named
-        step.op("aten::mm", 40, 50, 3, thread=replica)
-        step.op(f"{NODE}MmBackward0", 410, 500, thread=AUTOGRAD).op("MmBackward0", 420, 490, 3, thread=AUTOGRAD)
     said = " ".join(describe_module_coverage(read(step.sampled())))
-    assert ("--annotate ops" in said) == (ops == "none")
-    assert ("without module ranges" in said) == (ops == "of no module")
+    assert "--annotate ops" in said
+    assert "without module ranges" not in said
 
 
 def test_own_time_and_sums_are_those_of_the_kernels(read: Read) -> None:

@@ -1,6 +1,6 @@
 """Which range an activity belongs to, rule by rule, and the paths of ranges."""
 
-from builders import PROCESS, TraceBuilder, assert_rows
+from builders import TraceBuilder, assert_rows
 
 import tcprof
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy, ranges_of_activities
@@ -49,14 +49,14 @@ def test_paths_are_the_names_from_the_outermost_range_as_a_tree_is_read(tmp_path
     )
     hierarchy, _, _ = project(builder, tmp_path)
     expected = """
-        path                             name                      depth
-        step                             step                      1
-        step / forward                   forward                   2
-        step / forward / layer           layer                     3
-        step / backward                  backward                  2
-        step / backward / layer          layer                     3
-        step / early in the second step  early in the second step  2
-        late                             late                      1
+        path                             name                      depth  parent_id
+        step                             step                      1      -1
+        step / forward                   forward                   2      0
+        step / forward / layer           layer                     3      1
+        step / backward                  backward                  2      0
+        step / backward / layer          layer                     3      3
+        step / early in the second step  early in the second step  2      0
+        late                             late                      1      -1
         """
     assert_rows(hierarchy.paths, expected)
     starts = hierarchy.ranges["start_ns"].tolist()
@@ -128,15 +128,6 @@ def steps_with_prefetch(count, *, before=""):
         builder.range("step", start, start + 100).range("forward", start + 60, start + 90)
         builder.range("prefetch", start + 50, start + 150, start_end=True)
     return builder.range(before, 0, 100 * count + 100) if before else builder
-
-
-def test_the_tree_is_in_the_numbers_of_paths(tmp_path):
-    builder = (
-        TraceBuilder().range("step", 0, 100).range("forward", 10, 50).range("linear", 20, 30).range("loss", 60, 70)
-    )
-    paths = build_hierarchy(builder.trace(tmp_path).ranges()).paths
-    assert paths["name"].tolist() == ["step", "forward", "linear", "loss"]
-    assert paths["parent_id"].tolist() == [-1, 0, 1, 0]
 
 
 def test_the_text_of_a_deep_path_depends_on_all_its_names(tmp_path):
@@ -437,21 +428,6 @@ def test_kernels_without_a_process_in_a_recording_of_several_have_no_launch(tmp_
         .without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
     )
     assert set(owners(builder, tmp_path).values()) == {"no launch recorded"}
-
-
-def test_a_hierarchy_keeps_every_range(tmp_path):
-    builder = TraceBuilder()
-    for i in range(50):
-        builder.range(f"r{i % 7}", 10 * (i % 9), 10 * (i % 9) + i, thread=i % 3, process=PROCESS + i % 2)
-    trace = builder.trace(tmp_path)
-    hierarchy = build_hierarchy(trace.ranges())
-    key = ["process", "thread", "name", "start_ns", "end_ns"]
-    before, after = (frame[key].astype(str).agg(" ".join, axis=1) for frame in (trace.ranges(), hierarchy.ranges))
-    assert sorted(before) == sorted(after)
-    depth = hierarchy.paths["depth"].to_numpy()[hierarchy.path_id]
-    inside = hierarchy.parent >= 0
-    assert (depth[inside] == depth[hierarchy.parent[inside]] + 1).all()
-    assert (depth[~inside] == 1).all()
 
 
 def recomputation(builder, thread, *, forward=20_000):

@@ -209,12 +209,11 @@ class TestSentences:
         assert said in verdict
         assert unsaid not in verdict
 
-    @pytest.mark.parametrize(("file", "bound"), [("fashion_pinned", "CPU-bound")])
-    def test_a_comparison_says_the_same(self, file, bound):
-        analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
+    def test_a_comparison_says_the_same(self):
+        analysis = tcprof.read(FIXTURES / "fashion_pinned.sqlite")
         verdict = " ".join(judge_change(tcprof.compare(analysis, analysis).comparison, 0).sentences)
-        assert f"the run is {bound}, " in analysis.verdict[0]
-        assert f": both are {bound} (" in verdict
+        assert "the run is CPU-bound, " in analysis.verdict[0]
+        assert ": both are CPU-bound (" in verdict
 
     @pytest.mark.slow
     def test_a_matrix_kernel_whose_name_tells_nothing_is_not_denied(self, tmp_path):
@@ -342,12 +341,10 @@ class TestChecks:
         assert states["Lost samples or kernels"] == "poor"
         assert states["Samples"] == "poor"
 
-    @pytest.mark.parametrize(("shift", "agreement", "state"), [(9000, 95.0, "good")])
-    def test_clocks_that_disagree(self, shift, agreement, state):
-        """Samples that were moved are in order: the notes say so."""
-        row = {"gpu": [0], "offset_ns": [shift], "agreement_pct": [agreement], "error_ns": [500.0], "edge_count": 9}
-        clocks = CLOCKS.conform(pd.DataFrame(row | {"shift_ns": [shift], "last_shift_ns": [shift]}))
-        assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
+    def test_samples_that_were_moved_are_in_order(self):
+        row = {"gpu": [0], "offset_ns": 9000, "agreement_pct": 95.0, "error_ns": 500.0, "edge_count": 9}
+        clocks = CLOCKS.conform(pd.DataFrame(row | {"shift_ns": 9000, "last_shift_ns": 9000}))
+        assert self.states(make_analysis(clocks=clocks))["Clock check"] == "good"
 
     def test_work_outside_of_ranges(self, tmp_path):
         trace = step_trace().kernel("lonely", 100 * US, 500 * US)

@@ -92,9 +92,8 @@ def test_figures_are_right_and_intervals_say_something(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "sampler"), [(nodes, PLAIN)])
-def test_intervals_of_bytes_and_instructions_hold(make: Callable[[int], World], sampler: Sampler) -> None:
-    found = pd.concat([make(seed).measure_counts(sampler) for seed in range(SEEDS)])
+def test_intervals_of_bytes_and_instructions_hold() -> None:
+    found = pd.concat([nodes(seed).measure_counts(PLAIN) for seed in range(SEEDS)])
     found = found[found["counts"]]
     assert len(found) >= 100
     assert found["held"].mean() >= COVER
@@ -140,15 +139,13 @@ def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernels", [True])
-def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
-    """With the fit, and where the kernels were not fitted."""
+def test_intervals_of_short_ranges_hold(tmp_path: Path) -> None:
     held = []
     for seed in range(3):
         folder = tmp_path / str(seed)
         folder.mkdir()
         world = make_world(draw(seed, number=12, us=(5, 200)), 30, seed)
-        ranges = tcprof.read(write_world(world, PLAIN, folder), kernels=kernels).ranges.set_index("path")
+        ranges = tcprof.read(write_world(world, PLAIN, folder)).ranges.set_index("path")
         for name, true in world.truth().items():
             held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
     assert np.mean(held) >= COVER
@@ -179,10 +176,9 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps_taken", [12])
-def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(steps_taken: int, tmp_path: Path) -> None:
+def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(tmp_path: Path) -> None:
     """Kernels of one name, grid and duration, whose cycles differ by layer."""
-    places = measure_several([twins(seed, steps_taken) for seed in range(3)], tmp_path)
+    places = measure_several([twins(seed, 12) for seed in range(3)], tmp_path)
     modules = places[places["counts"] & (places["what"] == "module")]
     assert len(modules) >= 10
     assert modules["held"].mean() >= COVER
@@ -190,11 +186,10 @@ def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("late", [2_000])
-def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path) -> None:
-    analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=late), tmp_path))
+def test_a_late_sampler_is_measured_corrected_and_told(tmp_path: Path) -> None:
+    analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=2_000), tmp_path))
     clock = analysis.clocks.iloc[0]
-    assert clock["shift_ns"] == pytest.approx(late, abs=600)
+    assert clock["shift_ns"] == pytest.approx(2_000, abs=600)
     assert any("tcprof corrected them" in text for text in analysis.warnings)
     assert not analysis.faults
 
