@@ -10,8 +10,8 @@ from tcprof.identity import Identity, Rank
 from tcprof.outputs import replace_folder
 from tcprof.ranks.job import Job, join_frames
 from tcprof.ranks.reduce import ReducedRank
-from tcprof.saved.checks import find_nulls, find_unreadable
 from tcprof.saved.contents import as_parquet
+from tcprof.saved.reading import find_nulls, find_unreadable
 from tcprof.sources.registry import JOB_FILE
 
 _FRAMES = {"steps": RANK_STEPS, "collectives": COLLECTIVES, "parts": RANK_PARTS}  # by the attributes of a rank
