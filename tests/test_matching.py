@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 import tcprof
 from tcprof.analysis.kernels.names import read_names
 from tcprof.comparison import Side
-from tcprof.comparison.matching import slots
-from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching import kernels as matching
+from tcprof.comparison.matching.kernels import align, classify_kernels, match_kernels
 from tcprof.comparison.matching.sides import join_kinds
-from tcprof.comparison.matching.slots import align, classify_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -256,12 +255,12 @@ def test_an_alignment_has_the_largest_sum_and_keeps_the_order(base, new):
 
 @given(codes, codes)
 def test_alignment_in_windows_keeps_the_order_and_pairs_only_what_is_alike(base, new):
-    window = slots.WINDOW
-    slots.WINDOW = 4
+    window = matching.WINDOW
+    matching.WINDOW = 4
     try:
         first, second = align(np.array(base, dtype=np.int64), np.array(new, dtype=np.int64), equal)
     finally:
-        slots.WINDOW = window
+        matching.WINDOW = window
     assert (np.diff(first) > 0).all()
     assert (np.diff(second) > 0).all()
     assert all(base[i] == new[j] for i, j in zip(first, second, strict=True))

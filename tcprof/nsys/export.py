@@ -11,7 +11,6 @@ from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import check_is_file, check_is_unpacked, read_unchanged, temporary_folder
 from tcprof.nsys.folders import is_folder_export, list_tables, name_export, write_sqlite
 from tcprof.nsys.locate import Nsys, import_stream
-from tcprof.nsys.own_tables import restore_own_tables
 from tcprof.nsys.report import (
     REPORT_MAGIC,
     REPORT_SUFFIXES,
@@ -234,6 +233,8 @@ def make_export(nsys: Nsys, report: Path) -> Path:
         OutputError: If the export cannot be written beside the report.
         NsysError: If nsys fails for another reason.
     """
+    from tcprof.nsys.own_tables import restore_own_tables  # here: what reads saved analyses does without SQLAlchemy
+
     files = ReportFiles.named(report)
     export = files.export
     try:

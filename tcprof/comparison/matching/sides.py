@@ -54,11 +54,9 @@ def count_once(side: Side) -> Side:
     groups: list[list[Analysis]] = []
     for recording in side.recordings:
         same = (group for group in groups if is_same_recording(group[0].fingerprint, recording.fingerprint))
-        group = next(same, None)
-        if group is None:
-            groups.append([recording])
-        else:
-            group.append(recording)
+        if (group := next(same, None)) is None:
+            groups.append(group := [])
+        group.append(recording)
     fullest = (max(group, key=lambda run: (len(run.activities), -len(run.recording.file))) for group in groups)
     copies = (tuple(run.recording.file for run in group) for group in groups if len(group) > 1)
     return replace(side, recordings=tuple(fullest), copies=(*side.copies, *copies))
@@ -162,10 +160,7 @@ def rename_paths(paths: pd.DataFrame, renaming: Renaming) -> pd.DataFrame:
 def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> None:
     """Refuse to rename what is not there."""
     for old, new in mapping.items():
-        has_range = any(
-            rename_path(path, {old: "\0"}) != path for recording in recordings for path in recording.paths["path"]
-        )
-        if not old or not has_range:
+        if not old or not _has_range(recordings, old):
             name = recordings[0].recording.file
             raise UsageError(
                 f"the baseline has no range {old!r} that could be renamed",
@@ -179,10 +174,12 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
 
 def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """List old and new names of the mappings whose new name no range of the new side has."""
+    return tuple((old, new) for old, new in mapping.items() if not _has_range(recordings, new))
+
+
+def _has_range(recordings: Sequence[Analysis], name: str) -> bool:
     paths = {path for recording in recordings for path in recording.paths["path"]}
-    return tuple(
-        (old, new) for old, new in mapping.items() if not any(rename_path(path, {new: "\0"}) != path for path in paths)
-    )
+    return any(rename_path(path, {name: "\0"}) != path for path in paths)
 
 
 def list_path_keys(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
