@@ -59,6 +59,9 @@ class KernelFit:
     from_samples: bool  # whether the recording has samples of the tensor pipe; otherwise only names decide
 
 
+VERIFIED_PERIOD_NS = 200_000  # benchmarks compare the fit with Nsight Compute for samples of 5 to 100 µs, which jitter
+
+
 def fit_kernels(
     activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame, clocks: pd.DataFrame
 ) -> KernelFit:
@@ -90,10 +93,17 @@ def fit_kernels(
             fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), gpu_samples, offset_ns, peaks, copies)
             other = find_untraced(gpu_samples, pick_rows(activities, is_mine))
             doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
-            fitted[gpu] = replace(fitted[gpu], doubt=doubt)
+            seen = fitted[gpu].seen & are_told_apart(gpu_samples, launches.end - launches.start)
+            fitted[gpu] = replace(fitted[gpu], doubt=doubt, seen=seen)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(FITTED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+
+
+def are_told_apart(samples: pd.DataFrame, duration: Ints) -> Bools:
+    """Tell which launches samples may be split among: of periods that the fit is not verified with, only long ones."""
+    period = (samples["end_ns"] - samples["start_ns"]).median()
+    return np.asarray((duration >= period) | (period <= VERIFIED_PERIOD_NS))
 
 
 def _classify(kernels: pd.DataFrame, code: Ints, geometry: Ints) -> tuple[Launches, Classes]:

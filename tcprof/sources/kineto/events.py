@@ -17,6 +17,7 @@ from tcprof.arrays import Bools, name_codes
 from tcprof.identity import MOST_RANKS
 from tcprof.nsys.schema import MOST_GPU_NUMBERS, MOST_GPUS
 from tcprof.sources.checks import NO_TIME
+from tcprof.sources.kineto.counters import find_column
 
 UNNAMED = "(unnamed)"
 KINDS = ("kernel", "memcpy", "memset")
@@ -104,6 +105,7 @@ class Events:
         self.modules = NumberColumns("process thread name start end")
         self.calls = NumberColumns("process thread name correlation tag at start end")
         self.work = NumberColumns("gpu kind name grid stream context correlation tag at start end", "bytes")
+        self.counters = NumberColumns("gpu column start", "value")
         self.wrong: Counter[str] = Counter()  # events that were left out, by what is wrong
         self.odd: Counter[str] = Counter()  # numbers that cannot be, by what they are of
         self.devices: dict[tuple[int, int], int] = {}  # GPUs' numbers, by rank's number and tag
@@ -123,6 +125,9 @@ class Events:
         """Keep an event if it is a range, a module's call, a call of the API or work of a GPU."""
         if not isinstance(event, dict):
             self.wrong["no event"] += 1
+            return
+        if event.get("ph") == "C":
+            self._take_counters(event)
             return
         category: Any = event.get("cat")
         start: Any = event.get("ts")
@@ -219,6 +224,23 @@ class Events:
         at = len(self.calls) + len(self.work)
         size = moved if moved >= 0 else math.nan
         self.work.add(gpu, kind, code, grid, stream, context, correlation, tag, at, start, end, size)
+
+    def _take_counters(self, event: _Event) -> None:
+        """Keep the values of counters that are read, each by its own name or by that of the event."""
+        args, name, at = event.get("args"), event.get("name"), event.get("ts")
+        values = args if isinstance(args, dict) else {}
+        of_event = find_column(name) if isinstance(name, str) else -1
+        columns = {key: max(find_column(key), of_event) for key in values}
+        if not (used := {key: column for key, column in columns.items() if column >= 0}):
+            return
+        gpu = self._gpu(event, {}, self._tag(event.get("pid")))
+        if gpu < 0 or at is None or not is_time(at):
+            self.wrong["no GPU" if gpu < 0 else NO_TIME] += 1
+            return
+        for key, column in used.items():
+            value = values[key]
+            number = float(value) if type(value) in (int, float, Decimal) else math.nan
+            self.counters.add(gpu, column, round(at * 1000), number)
 
     def _read_number(self, args: _Event, name: str, most: int) -> int:
         """Return a number of an event; -1 where it has none, or an impossible one, which is counted."""

@@ -47,6 +47,8 @@ class JaxEvents:
         details = args if isinstance(args, dict) else {}
         if event.get("ph") == "M":
             self._learn(name, str(details.get("name")), process, thread)
+        elif event.get("ph") == "C":
+            return {**event, "pid": self._gpus[process]} if process in self._gpus else None
         elif process in self._gpus:
             stream = self._streams.get((process, thread)) if type(thread) is int else None
             return None if stream is None else self._work(event, details, name, self._gpus[process], stream)

@@ -1,12 +1,12 @@
 """A trace of ``torch.profiler`` or of JAX as frames: annotations, modules, ops, launches and the work of the GPUs.
 
-It has no samples of GPU metrics: Tensor Active is unknown, and kernels are known by their names.
+It has samples of GPU metrics only where counters were sampled beside it.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ from tcprof.frames import (
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.nsys.schema import MOST_GPUS
-from tcprof.sources import InvalidValues, Recording, Source
+from tcprof.sources import InvalidValues, Recording, Samples, Source
 from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, end_before_waits, find_stretch
 from tcprof.sources.kineto import RANK_MEMBER
+from tcprof.sources.kineto.counters import make_samples
 from tcprof.sources.kineto.events import KINDS, Events, is_time, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.launches import count_lost_launches, link_work
@@ -105,6 +106,9 @@ class KinetoTrace(Source):
             is_near &= self._stretch.holds(table["end"]) | (table is events.work)
             events.wrong[FAR] += int((~is_near).sum())
             table.keep(is_near)
+        is_near = self._stretch.holds(events.counters["start"])
+        events.wrong[FAR] += int((~is_near).sum())
+        events.counters.keep(is_near)
 
     def _find_processes(self) -> Ints:
         """Find the process of each piece of work: that of its call, or else the only one that uses its GPU."""
@@ -133,6 +137,9 @@ class KinetoTrace(Source):
             self._devices[free] = self._devices[row.gpu]
             self._repaired["GPU numbers that several processes use"] += int(chosen.sum())
             gpu[chosen] = free
+            unclear = self._events.counters["gpu"] == row.gpu  # of which of them a counter is
+            self._events.wrong["readings of a GPU number that several processes use"] += int(unclear.sum())
+            self._events.counters.keep(~unclear)
         self._events.work.replace("gpu", gpu)
 
     def _drop_early_work(self) -> None:
@@ -221,10 +228,17 @@ class KinetoTrace(Source):
             started_utc="",
             duration_ns=float(self._last_ns - self._first_ns),
             frequency_hz=math.nan,
-            metrics_requested=False,
+            metrics_requested=len(self._events.counters) > 0,
             identity=Identity(ranks=self._ranks()),
             recorder="jax" if self._jax.is_of_jax else "torch",
         )
+
+    def samples(self, metrics: Iterable[str]) -> Samples:
+        """Read the counters that were sampled beside the trace, see ``tcprof.frames.SAMPLES``."""
+        counters = self._events.counters
+        rows = pd.DataFrame({name: counters[name] for name in ("gpu", "column", "start", "value")})
+        rows["start"] -= self._first_ns
+        return make_samples(rows, self.gpus(), self._events.wrong, frozenset(metrics))
 
     def _ranks(self) -> tuple[Rank, ...]:
         given = self._about.get(RANK_MEMBER)

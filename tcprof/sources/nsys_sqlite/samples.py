@@ -54,7 +54,7 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     )
     readings, lost = read_table(database, wanted)
     readings = readings or read_events(database, wanted)
-    readings = {gpu: columns for gpu, columns in readings.items() if _lasts(columns)}
+    readings = {gpu: columns for gpu, columns in readings.items() if lasts(columns)}
     shared_pipe = any(reading.metric.shared_pipe for columns in readings.values() for reading in columns.values())
     parts = []
     kept, beyond = np.split(np.array(sorted(readings)), [schema.MOST_GPUS])
@@ -62,7 +62,7 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     for gpu in kept.tolist():
         limit = limits.get(gpu, GpuLimits())
         columns = _leave_out_cut(database, readings.pop(gpu), limit.sm_count)  # all are not held in both forms
-        parts.append(_sample_columns(gpu, columns, lost.get(gpu, NOTHING_LOST), limit, wanted.metrics))
+        parts.append(make_columns(gpu, columns, lost.get(gpu, NOTHING_LOST), limit, wanted.metrics))
     has_cycles = [("tensor_cycles" in part) for part in parts]
     has_percent = [("tensor_active_pct" in part) for part in parts]
     return Samples(
@@ -73,7 +73,7 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     )
 
 
-def _lasts(readings: Readings) -> bool:
+def lasts(readings: Readings) -> bool:
     """Tell whether there are two samples: a single one has no next one, and so no length."""
     return len(np.unique(np.concatenate([reading.times[:2] for reading in readings.values()]))) > 1
 
@@ -117,7 +117,7 @@ def _joined(parts: list[dict[str, Ints | Floats]]) -> pd.DataFrame:
     return SAMPLES.conform(pd.DataFrame(columns, copy=False)) if columns else SAMPLES.empty()
 
 
-def _sample_columns(
+def make_columns(
     gpu: int, readings: Readings, lost: tuple[Ints, Ints], limits: GpuLimits, wanted: frozenset[str]
 ) -> dict[str, Ints | Floats]:
     """Make one GPU's recorded columns of the frame of samples."""
