@@ -97,7 +97,7 @@ def tell(analysis: Analysis, faults: Sequence[str] = (), warnings: Sequence[str]
     """The findings on an analysis, with other faults and cautions in place of its own."""
     told = [(Severity.FAULT, faults), (Severity.CAUTION, warnings)]
     found = [Finding("test", severity, text.removesuffix(".")) for severity, texts in told for text in texts]
-    return replace(judge(analysis), found=tuple(found))
+    return replace(judge(analysis), entries=tuple(found))
 
 
 def render_page(

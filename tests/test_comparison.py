@@ -8,6 +8,7 @@ from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
 
 import tcprof
 from tcprof.comparison import Side, compare
+from tcprof.comparison.gate import judge_condition, parse_condition
 from tcprof.errors import InputError, UsageError
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.finding import Severity, texts_of
@@ -289,3 +290,21 @@ def test_instances_add_up_to_their_paths():
     without = tcprof.read(FIXTURES / "mlp_tf32.sqlite", kernels=False).instances
     assert without["tensor_kernel_ns"].isna().all()
     assert without["busy_ns"].equals(instances["busy_ns"])
+
+
+def test_4_steps_are_the_steps_of_20(tmp_path):
+    sides = analyzed(runs(20), tmp_path, "a.sqlite"), analyzed(runs(4, window=80_000), tmp_path, "b.sqlite")
+    comparison = compare(*sides)
+    assert comparison.step_path == "step"
+    assert comparison.new.first.steps["number"].tolist() == [0, 1, 2, 3]
+    rows = comparison.rows
+    row = rows[(rows["path"] == "step") & (rows["quantity"] == "kernel_ns")].iloc[0]
+    assert sorted([row["base"], row["new"]]) == [40_000, 80_000]
+    assert (row["verdict"], row["mean_verdict"]) == ("", "")
+    assert "an interval needs 5 instances on each side" in row["not_judged"]
+    time = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"].iloc[0]
+    assert max(time["base"], time["new"]) == 200_000  # of a step, not of the whole capture
+    assert "Only 4 steps in the " in " ".join(judge_comparison(comparison).warnings)
+    judged = judge_condition(parse_condition("kernel_time > +5%"), rows, comparison.step_path)
+    assert (judged.path, judged.verdict) == ("step", "inconclusive")
+    assert judged.reason == row["not_judged"]

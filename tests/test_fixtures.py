@@ -1,4 +1,4 @@
-"""What the fixtures, recorded on a real GPU, show about Nsight Systems: the facts that the analysis relies on."""
+"""What real recordings show about Nsight Systems, and that exports of many versions are analyzed."""
 
 import sqlite3
 from contextlib import closing
@@ -11,11 +11,13 @@ import pytest
 from builders import FIXTURES
 
 import tcprof
+from tcprof.analysis import analyze
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.arrays import union
 from tcprof.chips import find_chip
+from tcprof.errors import InputError
 from tcprof.frames import OPS_DOMAIN
 from tcprof.nsys.schema import NVTX_PUSH_POP, NVTX_START_END
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -143,3 +145,20 @@ def test_mixed_precision_reaches_the_tensor_cores() -> None:
     )
     assert means["mnist_fp32"] < 0.1
     assert means["mnist_amp"] > 3 * means["mnist_fp32"]
+
+
+@pytest.mark.usefixtures("shared_reads")
+def test_no_mean_is_above_its_peak(fixture_file):
+    """Samples that a window cuts are shared among launches, of which it may hold those with most."""
+    ranges = tcprof.read(fixture_file).ranges
+    assert not (ranges["tensor_active_mean_pct"] > ranges["tensor_active_peak_pct"]).any()
+
+
+def test_every_export_of_the_corpus_is_analyzed_or_refused(corpus_file):
+    try:
+        analysis = analyze(NsysExport(corpus_file))
+    except InputError as error:
+        assert corpus_file.name in str(error)  # noqa: PT017 - either is right
+        return
+    assert (analysis.ranges["depth"] == 0).any()
+    assert analysis.ranges["kernel_ns"].ge(0).all()

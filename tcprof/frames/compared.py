@@ -85,6 +85,26 @@ def quantity_of(name: str) -> Quantity:
     return _BY_NAME[name]
 
 
+_OF_KERNELS = [
+    kind(f"{side}_{name}", f"{of}: {meaning}.", title.format(side))
+    for kind, name, meaning, title in (
+        (Text, "name", "the kernel's name; empty if it has no such kernel", ""),
+        (Text, "geometry", "grid and block", ""),
+        (
+            Text,
+            "class",
+            "class, such as FP32 matmuls (convolutions included) or FP16 tensor kernels",
+            "Class",
+        ),
+        (Float, "count", "number of launches", "Launches, {}"),
+        (Float, "ns", "sum of their durations", "Time, {}"),
+        (Float, "tensor_active_pct", "Tensor Active while they ran, from the fit", "Tensor Active, {}"),
+        (Bool, "tensor_kernel", "whether it is a tensor kernel, see *kernels*; no if it has no such kernel", ""),
+        (Text, "precision", "precision of the inputs, from the name; empty if the name does not say", "Precision"),
+        (Text, "fit", "how well the fit resolves it, see *kernels*; empty if it has no such kernel", ""),
+    )
+    for side, of in (("base", "In the baseline"), ("new", "In the new recording"))
+]
 KERNEL_CHANGES = Schema(
     "kernel_changes",
     "The kernels of two recordings, matched; one row for each GPU, path and pair, largest difference first. Figures "
@@ -100,41 +120,9 @@ KERNEL_CHANGES = Schema(
             "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may contain the "
             "kernel.",
         ),
-        Text("base_name", "The kernel's name in the baseline; empty for new ones."),
-        Text("new_name", "Its name in the new recording; empty for removed ones."),
-        Text("base_geometry", "Grid and block in the baseline."),
-        Text("new_geometry", "Grid and block in the new recording."),
-        Text(
-            "base_class",
-            "Class of the kernel, such as FP32 matmuls (convolutions included) or FP16 tensor kernels.",
-            title="Class",
-        ),
-        Text("new_class", "The same in the new recording."),
-        Float("base_count", "Launches in the baseline.", title="Launches, base"),
-        Float("new_count", "Launches in the new recording.", title="Launches, new"),
-        Float("base_ns", "Sum of their durations in the baseline.", title="Time, base"),
-        Float("new_ns", "Sum of their durations in the new recording.", title="Time, new"),
+        *_OF_KERNELS[:10],
         Signed("difference_ns", "Their time in the new recording minus that in the baseline.", title="Change"),
-        Float(
-            "base_tensor_active_pct",
-            "Tensor Active while they ran in the baseline, from the fit; unknown for new ones.",
-            title="Tensor Active, base",
-        ),
-        Float(
-            "new_tensor_active_pct",
-            "Tensor Active while they ran in the new recording, from the fit; unknown for removed ones.",
-            title="Tensor Active, new",
-        ),
-        Bool("base_tensor_kernel", "Whether the baseline's kernel is a tensor kernel, see *kernels*; no for new ones."),
-        Bool("new_tensor_kernel", "Whether the new recording's kernel is a tensor kernel; no for removed ones."),
-        Text(
-            "base_precision",
-            "Precision of the inputs, from the name; empty if the name does not say.",
-            title="Precision",
-        ),
-        Text("new_precision", "The same in the new recording."),
-        Text("base_fit", "How well the fit resolves it in the baseline, see *kernels*; empty for new ones."),
-        Text("new_fit", "The same in the new recording; empty for removed ones."),
+        *_OF_KERNELS[10:],
     ),
 )
 
