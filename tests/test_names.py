@@ -350,6 +350,23 @@ def test_the_work_of_kernels_that_were_taken_for_others(line: str) -> None:
 )  # fmt: skip
 def test_short_names(name: str, short: str) -> None:
     assert short_name(name) == short
+
+
+@pytest.mark.parametrize(
+    "unnamed", ["<unnamed>::", "(anonymous namespace)::", "`anonymous namespace'::", "{anonymous}::"]
+)
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("{}my_kernel(float*, int)", "my_kernel"),
+        ("void {}softmax_warp_forward<float, 8, false>(float*, const float*)", "softmax_warp_forward"),
+        ("void at::native::{}multi_tensor_apply_kernel<at::native::{}UnaryOpFunctor<float, 2>>(T1)",
+         "multi_tensor_apply_kernel<UnaryOpFunctor>"),
+        ("void cub::DeviceRadixSortKernel<{}Policy, (bool)0>(int)", "DeviceRadixSortKernel"),
+    ],
+)  # fmt: skip
+def test_namespaces_without_a_name_are_left_out(name: str, short: str, unnamed: str) -> None:
+    assert short_name(name.replace("{}", unnamed)) == short
     assert len(short) <= 64
 
 

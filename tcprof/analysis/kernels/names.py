@@ -207,10 +207,14 @@ def _only_type(name: str) -> str:
     return precisions[0] if len(precisions) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
 
+# Namespaces without a name, as NVIDIA, GCC's and Clang's, Microsoft's, and again GCC's demanglers write them.
+_UNNAMED = re.compile(r"(?:<unnamed>|\(anonymous namespace\)|`anonymous namespace'|\{anonymous\})::")
+
+
 @lru_cache(MOST_NAMES)
 def short_name(name: str, length: int = LONGEST_NAME) -> str:
     """Remove return type, namespaces, arguments and most template arguments from a kernel's name."""
-    text = _RETURN_TYPE.sub("", printable(name)).replace("<unnamed>::", "")
+    text = _RETURN_TYPE.sub("", _UNNAMED.sub("", printable(name)))
     head, _, arguments = text.partition("<")
     scopes = head.partition("(")[0].strip().split("::")
     base = scopes[-1] or text
