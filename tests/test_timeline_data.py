@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, read_hostile
 
 import tcprof
+from tcprof import units
 from tcprof.analysis.drawing import flop_rate
 from tcprof.frames import SAMPLES
 from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline import pack_timeline, packing
 from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.views.recording.inspector import list_kernel_facts, list_module_facts, list_path_facts
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -248,8 +250,6 @@ class TestDetails:
         assert read(gaps["saves"]) == pytest.approx(report.gaps["saving_ns"].to_numpy(), abs=0.5)
         assert [header["causes"][at] for at in read(gaps["cause"])] == report.gaps["cause"].tolist()
         assert gaps["costliest"] == report.gap_sums["longest_gap"].iloc[0]
-        of_step = self.packed_floats(read, gpu["details"]["kernels"]["kernel_ns"])
-        assert of_step.sum() == pytest.approx(report.steps.loc[report.steps["counted"], "kernel_ns"].mean(), rel=1e-6)
 
     def test_many_gaps_are_the_longest(self, monkeypatch):
         monkeypatch.setattr(packing, "_MOST_GAPS", 100)
@@ -259,16 +259,26 @@ class TestDetails:
         length = report.gaps["end_ns"] - report.gaps["start_ns"]
         assert sorted(read(gaps["end"])) == sorted(length.nlargest(100))
 
-    def test_figures_of_paths_and_kernels(self):
+    def test_facts_of_paths_and_kernels_are_those_of_the_frames(self):
         analysis = tcprof.read(FIXTURE).analysis
-        header, read = packed(analysis)
-        totals = header["gpus"][0]["details"]
-        rows = analysis.ranges[analysis.ranges["path_id"] >= 0]
-        found = self.packed_floats(read, totals["paths"]["gpu_window_ns"])
-        assert found[rows["path_id"]] == pytest.approx(rows["gpu_window_ns"].to_numpy(), rel=1e-6)
-        flop = self.packed_floats(read, totals["kernels"]["tensor_flop"])
-        assert flop == pytest.approx(analysis.kernels["tensor_flop"].to_numpy(), rel=1e-6, nan_ok=True)
-        assert totals["modules"]["names"] == []
+        paths, (of_all, of_each) = list_path_facts(analysis, 0), list_kernel_facts(analysis, 0, 1e6)
+        rows = analysis.ranges[analysis.ranges["path_id"] >= 0].set_index("path_id").sort_index()
+        assert paths["GPU window, total"] == [units.format_ns(value) for value in rows["gpu_window_ns"]]
+        assert of_all["Time, total"] == [units.format_ns(value) for value in analysis.kernels["total_ns"]]
+        step_ns = analysis.steps.loc[analysis.steps["counted"], "kernel_ns"].mean()
+        shares = [0.0 if text[0] == "<" else float(text.split()[0]) for text in of_all["Share of the step"]]
+        assert sum(shares) == pytest.approx(100 * step_ns / 1e6, rel=1e-3)
+        peak = analysis.kernels["tensor_peak_pct"].iloc[0]
+        assert of_each["Tensor FLOP/s"][0].endswith(f"({units.format_pct(peak)} of peak)")
+
+    def test_facts_of_folded_modules_stand_behind_those_of_all(self):
+        analysis = tcprof.read(FIXTURE.with_name("llama.sqlite")).analysis
+        facts, folded = list_module_facts(analysis, 0)
+        rows = analysis.modules[analysis.modules["phase"] == "all"].set_index("module_id")
+        times = (rows["kernel_ns"] / rows["step_count"]).drop(-1)
+        texts, first = facts["Kernel time per step"], times.index.max() + 1
+        assert [texts[module] for module in times.index] == [units.format_ns(value) for value in times]
+        assert texts[first:] == [units.format_ns(times[list(ids)].sum()) for ids in folded]
 
     def test_kernels_of_modules_add_up_to_the_modules(self):
         analysis = tcprof.read(FIXTURE.with_name("llama.sqlite")).analysis

@@ -48,6 +48,44 @@ export function onKeys(within: HTMLElement, actions: Record<string, () => void>)
   });
 }
 
+const LEAST_DRAG = 4; // pixels that are no click
+
+/** Follow what is done with the main button held: told of where it was pressed, and of each move that makes it a drag.
+ *
+ * @param end - Is told of where it was let go, null for nowhere, and whether it was a drag.
+ */
+export function onDrag<From>(within: HTMLElement, begin: (event: PointerEvent) => From | null, move: (from: From, event: PointerEvent) => void, end: (from: From, event: PointerEvent | null, isDrag: boolean) => void): void {
+  let held: { from: From; x: number; isDrag: boolean } | null = null;
+  within.addEventListener("pointerdown", (event) => {
+    const from = event.button ? null : begin(event);
+    if (from === null) return;
+    held = { from, x: event.clientX, isDrag: false };
+    within.setPointerCapture(event.pointerId);
+  });
+  within.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    held.isDrag ||= Math.abs(event.clientX - held.x) >= LEAST_DRAG;
+    if (held.isDrag) move(held.from, event);
+  });
+  for (const name of ["pointerup", "pointercancel"] as const) {
+    within.addEventListener(name, (event) => {
+      if (held) end(held.from, name === "pointerup" ? event : null, held.isDrag);
+      held = null;
+    });
+  }
+}
+
+/** The box beside another one in its row, by an arrow key, or the nearest one of the row above or below; none at the end. */
+export function besideOf<Box>(boxes: readonly Box[], from: Box, key: string, placeOf: (box: Box) => { row: number; left: number }): Box | undefined {
+  const { row, left } = placeOf(from);
+  const across = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  const rows = [...new Set(boxes.map((box) => placeOf(box).row))].sort((a, b) => a - b);
+  const wanted = across ? row : rows[rows.indexOf(row) + (key === "ArrowUp" ? -1 : 1)];
+  const inRow = boxes.filter((box) => placeOf(box).row === wanted).sort((a, b) => placeOf(a).left - placeOf(b).left);
+  if (across) return inRow[inRow.indexOf(from) + across];
+  return inRow.reduce<Box | undefined>((best, box) => (best && Math.abs(placeOf(best).left - left) <= Math.abs(placeOf(box).left - left) ? best : box), undefined);
+}
+
 /** Call before the page is drawn for paper, and when it is for the screen again. */
 export function onPrint(call: (isPrinted: boolean) => void): void {
   addEventListener("beforeprint", () => call(true));

@@ -2,7 +2,7 @@
 import { hasItems } from "./choices";
 import { coarsePointer, narrowScreen, onColors, readColor } from "./colors";
 import { element, find, findAll, onPrint } from "./dom";
-import { type Figure, keepLabels, type PlotElement } from "./plotly";
+import type { Figure, PlotElement } from "./plotly";
 import { unpackText } from "./timeline/unpack";
 
 const CONFIG = {
@@ -105,7 +105,9 @@ function readFigure(plot: PlotElement): Figure {
 }
 
 async function drawFigure(plot: PlotElement, figure: Figure, follow: Follow): Promise<void> {
-  keepLabels(figure.layout);
+  for (const name of Object.keys(figure.layout)) { // plotly would measure each label, to hide those that hang over the edge: none does
+    if (name.startsWith("yaxis")) put(figure.layout, [name, "ticklabeloverflow"], "allow");
+  }
   for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
   await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
   if (plot.parentElement) find(".undrawn", plot.parentElement).remove();

@@ -75,18 +75,15 @@ class Heatmap {
     onColors(() => this.#show());
   }
 
+  /** Say what a cell is. */
   #moveTo(row: number, column: number): void {
-    const { ranks, steps } = this.#header;
-    this.#cursor = { row: Math.min(Math.max(row, 0), ranks.length - 1), column: Math.min(Math.max(column, 0), steps.length - 1) };
+    const { ranks, steps, metrics, links } = this.#header;
+    [row, column] = [Math.min(Math.max(row, 0), ranks.length - 1), Math.min(Math.max(column, 0), steps.length - 1)];
+    this.#cursor = { row, column };
     this.#draw();
-    find("[data-cell]", this.#box).textContent = this.#describe(this.#cursor.row, this.#cursor.column);
-  }
-
-  #describe(row: number, column: number): string {
-    const { metrics, ranks, steps, links } = this.#header;
     const rank = this.#rankAt(row);
     const texts = metrics.map((metric) => `${metric.title} ${format(this.#valueOf(metric, row, column), metric.unit)}`);
-    return `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click to open its page" : ""}`;
+    find("[data-cell]", this.#box).textContent = `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click to open its page" : ""}`;
   }
 
   #open(): void {

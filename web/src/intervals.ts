@@ -47,15 +47,11 @@ const MANY = 10_000; // of more, some that are spread evenly tell what is typica
 /** The one of an id's intervals whose length is the median, of those that are not merged if there are any; or null. */
 export function typical({ start, end, id, merged }: Intervals, wanted: number): Span | null {
   const all = placesOf(id, wanted);
-  let single = 0;
-  for (let i = 0; i < all.length; i++) if (merged[all[i]] === 1) single++;
-  const every = Math.ceil((single || all.length) / MANY);
-  const some: number[] = [];
-  for (let i = 0, nth = 0; i < all.length; i++) {
-    if ((!single || merged[all[i]] === 1) && nth++ % every === 0) some.push(all[i]);
-  }
-  some.sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
-  const middle = some[(some.length - 1) >> 1];
+  const single = all.filter((bar) => merged[bar] === 1);
+  const some = single.length ? single : all;
+  const every = Math.ceil(some.length / MANY);
+  const sorted = Array.from(some.filter((_, i) => i % every === 0)).sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
+  const middle = sorted[(sorted.length - 1) >> 1];
   return middle === undefined ? null : spanOf({ start, end }, middle);
 }
 

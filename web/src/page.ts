@@ -1,17 +1,16 @@
 /** The script of all pages, but the colours before the first paint: it starts what it finds. */
 import { followCircled, followFigure, startParts } from "./choices";
+import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
 import { startSaving } from "./csv";
-import { findAll, press } from "./dom";
+import { find, findAll, onPageKey, onPrint, press, whenParsed } from "./dom";
 import { startExplorers } from "./explorer/tools";
 import { startFigures } from "./figures";
 import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
-import { startIdle } from "./panel/gaps";
-import { startPanel } from "./panel/panel";
+import { startIdle, startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
-import { currentSelection, onSelection, openAround, parseSelection, startSelection } from "./selection";
-import { foldVerdict, markDrawn, startKeys, startPage } from "./shell";
+import { currentSelection, onSelection, openAround, openLinkedParts, parseSelection, select, startSelection } from "./selection";
 import type { Finding } from "./timeline/subjects";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 
@@ -35,7 +34,7 @@ function startGpuChoice(timeline: Timeline): void {
   const buttons = findAll<HTMLButtonElement>("[data-show-gpu]");
   for (const button of buttons) {
     const gpu = timeline.subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
-    if (gpu) button.addEventListener("click", () => timeline.showGpu(gpu));
+    if (gpu) button.addEventListener("click", () => timeline.drawing.showGpu(gpu));
   }
   document.addEventListener("tcprof:gpu", ({ detail }) => {
     buttons.forEach((button) => press(button, Number(button.dataset.showGpu) === detail));
@@ -76,3 +75,68 @@ startPage(() => {
   });
   void markDrawn([drawn, selecting, startHeatmap()]);
 });
+
+/** Start these once the page is parsed, and then what is its own. */
+export function startPage(start: () => void): void {
+  followPaper();
+  whenParsed(() => {
+    startThemeButton();
+    openOnPaper();
+    openLinkedParts();
+    start();
+  });
+}
+
+/** Say that all is drawn, or that it will be: for tests, and for whoever prints pages. */
+export async function markDrawn(drawn: readonly Promise<unknown>[]): Promise<void> {
+  document.documentElement.removeAttribute("data-drawn");
+  await Promise.all(drawn);
+  document.documentElement.setAttribute("data-drawn", "true");
+}
+
+function startThemeButton(): void {
+  const button = find<HTMLButtonElement>("button.theme");
+  const label = () => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Show the page in ${isDark() ? "light" : "dark"} colours`);
+  };
+  label();
+  systemDark.addEventListener("change", label);
+  button.addEventListener("click", () => {
+    chooseTheme(isDark() ? "light" : "dark");
+    label();
+  });
+}
+
+/** Below the verdict the bar of links has it in one line. */
+export function foldVerdict(): void {
+  const [bar, verdict] = [document.querySelector(".sections"), document.querySelector("#figures .verdict")];
+  if (!bar || !verdict) return;
+  new IntersectionObserver(([{ isIntersecting, boundingClientRect: { bottom } }]) => {
+    bar.classList.toggle("folded", !isIntersecting && bottom < innerHeight);
+  }).observe(verdict);
+}
+
+/** On paper everything is open. */
+function openOnPaper(): void {
+  let closed: HTMLDetailsElement[] = [];
+  onPrint((isPrinted) => {
+    if (isPrinted) closed.push(...findAll<HTMLDetailsElement>("details:not([open])"));
+    closed.forEach((part) => { part.open = isPrinted; });
+    if (!isPrinted) closed = [];
+  });
+}
+
+export function startKeys(): void {
+  const dialog = find<HTMLDialogElement>("dialog.keys");
+  find("[data-keys]").addEventListener("click", () => dialog.showModal());
+  onPageKey((event) => {
+    const selection = currentSelection();
+    const search = document.querySelector<HTMLElement>("#find, .explorer input[type=search]");
+    if (event.key === "/" && search) search.focus();
+    else if (event.key === "?") dialog.showModal();
+    else if (event.key === "f" && selection) select(selection, { from: "element" }); // which zooms, and goes there
+    else return;
+    event.preventDefault();
+  });
+}

@@ -35,11 +35,6 @@ export interface Trace {
   customdata?: ArrayLike<string | string[]>;
 }
 
-export interface Axis {
-  /** What becomes of labels that hang over the figure's edge. */
-  ticklabeloverflow?: "allow";
-}
-
 export interface Layout {
   height: number;
   font?: object;
@@ -72,13 +67,6 @@ export interface PlotElement extends HTMLElement {
   on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
   /** What is drawn; none before that. */
   readonly data?: Trace[];
-}
-
-/** Keep all labels of vertical axes: plotly would measure each, to hide those that hang over the figure's edge, and none does. */
-export function keepLabels(layout: Layout): void {
-  for (const [name, axis] of Object.entries(layout)) {
-    if (name.startsWith("yaxis")) (axis as Axis).ticklabeloverflow = "allow";
-  }
 }
 
 interface Library {

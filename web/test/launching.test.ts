@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeRows } from "../src/intervals";
 import { outlinesIn } from "../src/timeline/highlights";
-import { activeOf, busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
+import { activeOf, busyTime, launchedWithin, openAt, orderLaunches, runningIn, sumWork } from "../src/timeline/launching";
 import { meanWithin } from "../src/timeline/samples";
 
 const WORK = {
@@ -12,9 +12,9 @@ const WORK = {
 };
 
 test("work belongs to the time in which it was launched, not to that in which it ran", () => {
-  const launches = new Launches(Float64Array.of(4, 1, NaN, 2));
+  const launches = orderLaunches(Float64Array.of(4, 1, NaN, 2));
   const within = (...spans: [number, number][]) =>
-    [...launches.within({ start: Float64Array.from(spans, ([start]) => start), end: Float64Array.from(spans, ([, end]) => end) }, [...spans.keys()])];
+    [...launchedWithin(launches, { start: Float64Array.from(spans, ([start]) => start), end: Float64Array.from(spans, ([, end]) => end) }, [...spans.keys()])];
   assert.deepEqual(within([1, 4]), [1, 3]);
   assert.deepEqual(within([4, 30]), [0]);
   assert.deepEqual(within([3, 3]), []);

@@ -290,10 +290,3 @@ function letterWidth(table: HTMLElement): number {
 }
 
 const selectsNothing = (kind: Kind): kind is "" | "row" => kind === "" || kind === "row";
-
-/** A list of columns to choose from. */
-export function columnBox(explorer: Explorer, title: string, meaning: string): HTMLElement {
-  const box = element("input", { type: "checkbox", checked: explorer.isShown(title) });
-  box.addEventListener("change", () => explorer.showColumn(title));
-  return element("label", { title: meaning }, box, ` ${title}`);
-}

@@ -4,7 +4,7 @@ import { element, find, findAll, press } from "../dom";
 import { formatCount } from "../format";
 import { onSelection } from "../selection";
 import type { Timeline } from "../timeline/timeline";
-import { columnBox, Explorer } from "./explorer";
+import { Explorer } from "./explorer";
 import { EVERYTHING, type Grouping, readGroupings } from "./model";
 
 /** The tables of a page by the ids of their boxes, once they are drawn. */
@@ -91,7 +91,11 @@ function update(box: HTMLElement, explorer: Explorer): void {
   const list = find(".columns div", box);
   if (list.dataset.of === grouping.name) return;
   list.dataset.of = grouping.name;
-  list.replaceChildren(...grouping.columns.map(({ title, meaning }) => columnBox(explorer, title, meaning)));
+  list.replaceChildren(...grouping.columns.map(({ title, meaning }) => {
+    const box = element("input", { type: "checkbox", checked: explorer.isShown(title) });
+    box.addEventListener("change", () => explorer.showColumn(title));
+    return element("label", { title: meaning }, box, ` ${title}`);
+  }));
   find(".meanings", box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, meaning))));
 }

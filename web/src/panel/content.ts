@@ -1,12 +1,11 @@
 /** What the inspector tells of a selection: figures, time by class, kernels, what launched it, and where one can go from it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
-import { firstAbove, type Span, spanOf } from "../intervals";
+import { countWithin, firstAbove, innermost, type Span, spanOf } from "../intervals";
 import type { Selection } from "../selection";
-import type { Figures, Gpu } from "../timeline/data";
-import { activeOf, busyTime, modulesWithin, openAt, ownKernels, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
+import type { Gaps, Gpu } from "../timeline/data";
+import { activeOf, busyTime, openAt, ownKernels, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import type { Subject, Subjects } from "../timeline/subjects";
-import { factsOfGap, type Line, listsOfGap, shareOfStep, titleOfGap } from "./gaps";
 
 const MOST = 8; // lines of a list
 
@@ -69,7 +68,7 @@ function factsOf(subjects: Subjects, subject: Subject): Facts {
     case "window": return windowFacts(subject);
     case "gap": return factsOfGap(subjects, subject);
     case "step": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
-    case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
+    case "range": return subject.at < 0 ? factsOfId(subject.gpu.details.paths, subject.id) : instanceFacts(subjects, subject);
     case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
     case "finding": case "kernels": return severalFacts(subject);
     default: return moduleFacts(subject);
@@ -78,11 +77,7 @@ function factsOf(subjects: Subjects, subject: Subject): Facts {
 
 const lengthOf = (span: Span | null | undefined) => (span ? formatSeconds(span.end - span.start) : "–");
 
-/** A percentage with its 95 % interval. */
-function withInterval(value: number, low: number, high: number): string {
-  const interval = Number.isFinite(low + high) ? ` (95 %: ${formatPercent(low)} to ${formatPercent(high)})` : "";
-  return formatPercent(value) + interval;
-}
+const factsOfId = (facts: Record<string, readonly string[]>, id: number): Facts => Object.entries(facts).map(([title, texts]) => [title, texts[id] ?? "–"]);
 
 function windowFacts(subject: Subject): Facts {
   const { gpu: { lanes: { work } }, place } = subject;
@@ -103,78 +98,33 @@ function meanFacts({ gpu: { curves }, place }: Subject): Facts {
   });
 }
 
-function pathFacts({ gpu: { details }, id }: Subject): Facts {
-  const of = figureOf(details.paths, id);
-  const count = of("instance_count");
-  const seconds = 1e-9 * of("gpu_window_ns");
-  return [
-    ["Instances", formatCount(count)],
-    ["GPU window, mean", formatSeconds(seconds / (count - of("slow_count")))],
-    ["GPU window, total", formatSeconds(seconds)],
-    ["Tensor Active, mean", activeOfAll(of, "tensor_active_mean_pct")],
-    tensorRate(of, seconds),
-    ["Device memory per instance", formatBytes(of("dram_bytes") / (count - of("slow_count")))],
-    ["Kernels", formatCount(of("kernel_count"))],
-  ];
-}
-
-type FigureOf = (name: string) => number;
-
-const activeOfAll = (of: FigureOf, name: string) => withInterval(of(name), of("tensor_active_low_pct"), of("tensor_active_high_pct"));
-
-const tensorRate = (of: FigureOf, seconds: number): Facts[number] => ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")];
-
 function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Facts {
   const bar = instances[at];
   const { percents, kernels } = gpu.lanes.host;
-  const of = figureOf(gpu.details.instances, bar);
+  const of = (name: string) => gpu.details.instances[name]?.[bar] ?? NaN;
   const window = subjects.windowOf(gpu, bar);
   return [
     ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
     ["On the CPU", lengthOf(host)],
     ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
-    tensorRate(of, window.end - window.start),
+    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window.end - window.start), "FLOP/s")],
     ["Device memory", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(kernels[bar])],
     ["Kernel time", formatSeconds(1e-9 * of("kernel_ns"))],
   ];
 }
 
-function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Facts {
-  const of = figureOf(gpu.details.kernels, id);
-  const seconds = 1e-9 * of("total_ns");
-  return [
-    ["Launches", formatCount(of("launch_count"))],
-    ["Time, total", formatSeconds(seconds)],
-    ["Time, mean", formatSeconds(seconds / of("launch_count"))],
-    ["Time per step", formatSeconds(1e-9 * of("kernel_ns"))],
-    ["Share of the step", shareOfStep(gpu, 1e-9 * of("kernel_ns"))],
-    ...kindFacts(subjects, gpu, id),
-  ];
-}
+const kernelFacts = (subjects: Subjects, { gpu, id }: Subject): Facts => [...factsOfId(gpu.details.kernels.all, id), ...kindFacts(subjects, gpu, id)];
 
 /** What holds for all launches of a kernel. */
-function kindFacts({ header: { works, classes } }: Subjects, gpu: Gpu, id: number): Facts {
-  const of = figureOf(gpu.details.kernels, id);
-  const [seconds, launches] = [1e-9 * of("total_ns"), of("launch_count")];
+function kindFacts({ header: { works, classes } }: Subjects, { details }: Gpu, id: number): Facts {
   const [grid, block] = works.geometry[id].split(" ");
-  const peak = of("tensor_peak_pct");
-  return [
-    ["Grid", grid || "–"],
-    ["Block", block || "–"],
-    ["Cycles, mean", formatCount(of("cycles_per_launch"))],
-    ["Class", classes[works.class[id]].name],
-    ["Precision", works.precision[id]?.toUpperCase() || "–"],
-    ["Bound by", works.bound[id] || "–"],
-    ["Tensor Active", withInterval(of("tensor_active_pct"), works.low[id] ?? NaN, works.high[id] ?? NaN)],
-    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s") + (peak > 0 ? ` (${formatPercent(peak)} of peak)` : "")],
-    ["Device memory per launch", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / launches)],
-  ];
+  return [["Grid", grid || "–"], ["Block", block || "–"], ["Class", classes[works.class[id]].name], ...factsOfId(details.kernels.each, id)];
 }
 
 function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Facts {
-  const { lanes: { work, streams, calls }, details: { launched } } = gpu;
-  const [bar, of] = [instances[at], figureOf(gpu.details.kernels, id)];
+  const { lanes: { work, streams, calls }, details: { launched, kernels } } = gpu;
+  const bar = instances[at];
   const call = firstAbove(calls.start, launched[bar] + 1e-9) - 1;
   const isKnown = call >= 0 && Math.abs(calls.start[call] - launched[bar]) < 1e-7;
   return [
@@ -182,7 +132,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
     ["Share of the step", shareOfStep(gpu, work.end[bar] - work.start[bar])],
     ...kindFacts(subjects, gpu, id),
     ["Tensor Active, this launch", formatPercent(work.percents.tensor_active_pct[bar])],
-    ["Tensor FLOP/s, this launch", formatScaled(of("tensor_flop") / of("launch_count") / (work.end[bar] - work.start[bar]), "FLOP/s")],
+    ["Tensor FLOP/s, this launch", formatScaled(kernels.flop[id] / (work.end[bar] - work.start[bar]), "FLOP/s")],
     ["Launched", Number.isNaN(launched[bar]) ? "–" : `${formatSeconds(work.start[bar] - launched[bar])} before it began`],
     ["Launch call", isKnown ? `${formatSeconds(calls.end[call] - calls.start[call])}${calls.rows.size > 1 ? `, thread ${calls.row[call] + 1}` : ""}` : "–"],
     ["Stream", streams[work.row[bar]] ?? "–"],
@@ -204,22 +154,10 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
   ];
 }
 
-function moduleFacts(subject: Subject): Facts {
-  const { gpu: { details }, id, parts } = subject;
-  const of = parts ? (name: string) => sumOf(details.modules.figures, parts, name) : figureOf(details.modules.figures, id);
-  const seconds = 1e-9 * of("kernel_ns");
-  const { steps } = details.modules;
-  const per = steps > 1 ? " per step" : "";
-  return [
-    [`Kernel time${per}`, formatSeconds(seconds / steps)],
-    ["Share of all kernels' time", formatPercent(of("share_pct"))],
-    ...phaseFacts(subject, steps),
-    ["Tensor Active while they ran", activeOfAll(of, "tensor_active_pct")],
-    [`Time above ideal${per}`, formatSeconds(1e-9 * of("lost_ns") / steps)],
-    tensorRate(of, seconds),
-    [`Device memory${per}`, formatBytes(of("dram_bytes") / steps)],
-    [`Kernels${per}`, formatCount(of("kernel_count") / steps)],
-  ];
+/** Of a module, or of several that the table folds. */
+function moduleFacts({ gpu: { details: { modules } }, selection, id }: Subject): Facts {
+  const folded = "ids" in selection ? modules.folded.findIndex((ids) => ids.join() === selection.ids.join()) : -1;
+  return factsOfId(modules.facts, folded < 0 ? id : modules.names.length + folded);
 }
 
 /** Time by class; of one time on the GPU its idle time too. */
@@ -326,18 +264,6 @@ function listOf<Thing>(title: string, things: readonly Thing[], line: (thing: Th
   return { title, lines, more: things.length - lines.length };
 }
 
-/** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
-function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject, steps: number): Facts {
-  const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
-  const mine = ownKernels(modules).filter(({ module }) => within.has(module));
-  const phases = [...new Set(mine.map(({ phase }) => phase))];
-  return phases.length < 2 ? [] : phases.map((phase) => {
-    const shares = mine.filter((each) => each.phase === phase);
-    const active = formatActive(shares);
-    return [`In ${phase}`, formatSeconds(sumOver(shares, "seconds") / steps) + (active === "–" ? "" : `, Tensor Active ${active}`)];
-  });
-}
-
 /** Tensor Active of some work together, at least. */
 function formatActive(shares: readonly WorkShare[]): string {
   const { percent, isLeast } = activeOf(shares);
@@ -354,18 +280,6 @@ function launchingModules({ gpu, id }: Subject): List {
     const note = `${phase}: ${formatPercent((100 * seconds) / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;
     return { name, note, selection: name ? { kind: "module", gpu: gpu.gpu, name } : null };
   });
-}
-
-/** The figures of one thing, by their names; NaN where unknown. */
-const figureOf = (figures: Figures, id: number): FigureOf => (name) => figures[name]?.[id] ?? NaN;
-
-/** A figure of several modules: their sum, or of a percentage of their time the mean by time; no interval of it. */
-function sumOf(modules: Figures, parts: readonly Subject[], name: string): number {
-  const sum = (weight: (of: FigureOf) => number) =>
-    parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
-  if (/_(low|high)_pct$/.test(name)) return NaN;
-  if (!name.startsWith("tensor_active")) return sum((of) => of(name));
-  return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
 }
 
 export interface Steps {
@@ -432,4 +346,78 @@ function placeOfLeast(bars: Uint32Array, valueOf: (bar: number) => number): numb
     if (value < least) [best, least] = [place, value]; // NaN is below nothing
   }
   return best;
+}
+
+export interface Line {
+  name: string;
+  note: string;
+  selection: Selection | null;
+}
+
+const nameOfCause = (cause: string) => (cause ? cause[0].toUpperCase() + cause.slice(1) : "Unknown cause");
+
+const HINTS: Record<string, string> = {
+  "launch-bound": "The CPU launches kernels more slowly than the GPU runs them",
+  synchronization: "The CPU waited for the GPU, and launched nothing meanwhile",
+  "copy wait": "The CPU waited for a copy, and launched nothing meanwhile",
+  "data loading": "The CPU was loading data",
+  "CPU work": "The CPU was busy with other work, and launched nothing",
+  "launched before": "The next work was already launched; the GPU took time to start it",
+};
+
+export const shareOfStep = ({ details: { meanStep } }: Gpu, seconds: number) => formatPercent((100 * seconds) / (meanStep ?? NaN));
+
+const whereOf = ({ header }: Subjects, gaps: Gaps, at: number) => {
+  const path = header.links.ranges[gaps.path[at]] ?? "";
+  return gaps.between[at] ? `between steps ${gaps.step[at]} and ${gaps.step[at] + 1}${path ? `, in ${path}` : ""}` : path;
+};
+
+export function titleOfGap({ header: { causes } }: Subjects, { gpu, at, place }: Subject): string {
+  const gaps = gpu.details.gaps!;
+  return `${nameOfCause(causes[gaps.cause[at]])}: idle for ${formatSeconds(place!.end - place!.start)}${gaps.between[at] ? " between steps" : ""}`;
+}
+
+/** The figures of a gap, and what closes it. */
+export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject): [string, string][] {
+  const { header: { causes, gapWaits, works } } = subjects;
+  const gaps = gpu.details.gaps!;
+  const length = place!.end - place!.start;
+  return [
+    ["Why", HINTS[causes[gaps.cause[at]]] ?? "–"],
+    ["Where", whereOf(subjects, gaps, at) || "outside ranges"],
+    ["Length", formatSeconds(length)],
+    ["Share of the step", shareOfStep(gpu, length)],
+    ["Removing all such gaps saves up to", savingOfLike(gaps, at)],
+    ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
+    ["Launches during the gap", formatCount(gaps.launches[at])],
+    ["Ended by", works.cuts[gpu.lanes.work.id[gap!.ending]]?.at(-1) ?? "–"],
+    ["Launched", gap!.arrow ? `${formatSeconds(place!.end - gap!.arrow.from)} before it began` : "–"],
+    ["Step", gaps.step[at] >= 0 ? String(gaps.step[at]) : "–"],
+    ["Start", formatMoment(place!.start)],
+  ];
+}
+
+/** What the gaps of the same cause in the same range take of a step. */
+function savingOfLike({ saves, cause, path }: Gaps, at: number): string {
+  let sum = 0;
+  for (let i = 0; i < saves.length; i++) if (cause[i] === cause[at] && path[i] === path[at]) sum += saves[i];
+  return sum ? `${formatSeconds(sum)} per step` : "–";
+}
+
+/** The calls of the CUDA API in a gap, and the ranges that were innermost, each with its time in it. */
+export function listsOfGap({ header: { links: { ranges } } }: Subjects, { gpu, place }: Subject): { title: string; lines: Line[] }[] {
+  const { calls, callNames, host } = gpu.lanes;
+  const { start, end } = place!;
+  const called = [...countWithin(calls, start, end)].sort((a, b) => b[1].seconds - a[1].seconds);
+  const times = new Map<string, number>();
+  for (const piece of innermost(host, runningIn(host, host.rows, start, end))) {
+    const name = ranges[host.id[piece.bar]];
+    const seconds = Math.min(piece.end, end) - Math.max(piece.start, start);
+    if (seconds > 0) times.set(name, (times.get(name) ?? 0) + seconds);
+  }
+  const inside = [...times].sort((a, b) => b[1] - a[1]);
+  return [
+    { title: "CUDA calls during the gap", lines: called.map(([id, { count, seconds }]) => ({ name: callNames[id], note: `${formatCount(count)} ×, ${formatSeconds(seconds)}`, selection: null })) },
+    { title: "CPU ranges during the gap", lines: inside.map(([name, seconds]) => ({ name, note: formatSeconds(seconds), selection: { kind: "range", gpu: gpu.gpu, name } })) },
+  ];
 }

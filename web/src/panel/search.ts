@@ -63,7 +63,7 @@ function followClicks(list: HTMLElement, choose: (place: number) => void): void 
 /** Let the work of what was found stand out everywhere, and say how much it is. */
 function showHits(timeline: Timeline, found: readonly Found[], words: string): void {
   const work = found.length ? workOf(timeline.subjects, timeline.gpu, found) : null;
-  timeline.showHits(work);
+  timeline.drawing.showHits(work);
   document.dispatchEvent(new CustomEvent("tcprof:hits", { detail: words }));
   find(".hits").textContent = work ? describeHits(timeline.gpu, work) : "";
 }
@@ -72,11 +72,11 @@ function showHits(timeline: Timeline, found: readonly Found[], words: string): v
 function search({ header }: Subjects, gpu: Gpu, wanted: string): Found[] {
   const words = wanted.split(/\s+/).filter(Boolean);
   if (!words.length) return [];
-  const { paths, kernels, modules } = gpu.details;
-  const known = (names: readonly string[], counts: Float32Array) => names.filter((_, id) => !Number.isNaN(counts[id]));
+  const { links: { ranges, kernels }, gpuOfKernel } = header;
+  const known = new Set(gpu.lanes.host.id);
   const all = {
-    range: known(header.links.ranges, paths.instance_count), module: modules.names.filter(Boolean),
-    kernel: known(header.links.kernels, kernels.launch_count),
+    range: ranges.filter((_, id) => known.has(id)), module: gpu.details.modules.names.filter(Boolean),
+    kernel: kernels.filter((_, id) => gpuOfKernel[id] === gpu.gpu),
   };
   const hits = (["range", "module", "kernel"] as const).flatMap((kind) => all[kind].map((name): Found => ({ kind, gpu: gpu.gpu, name })))
     .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));

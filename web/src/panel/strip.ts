@@ -1,6 +1,6 @@
 /** The strip that stays in view: all of the recording, with the timeline's window and the selection in it. */
 import { onColors, readColor } from "../colors";
-import { element, find, onKeys } from "../dom";
+import { element, find, onDrag, onKeys } from "../dom";
 import { formatSeconds } from "../format";
 import { type Intervals, type Span, spanOf } from "../intervals";
 import { onSelection } from "../selection";
@@ -11,7 +11,6 @@ import type { Shown } from "../timeline/shown";
 import type { Subject, Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
 
-const LEAST_DRAG = 4; // pixels that are no click
 const TICKS = 4; // pixels of the row of the selection's instances
 
 /** Draw the strip, and let it be dragged: the window moves; beside it, or where all is shown, a drag chooses one. */
@@ -55,45 +54,27 @@ function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, leng
 }
 
 function followPointer(map: HTMLElement, shown: Shown, brush: (span: Span | null) => void): void {
-  let from: { x: number; low: number; moves: boolean } | null = null;
   const perPixel = () => shown.length / Math.max(map.clientWidth, 1);
-  const timeAt = (x: number) => shown.whole[0] + (x - map.getBoundingClientRect().left) * perPixel();
-  const spanTo = (x: number): Span => {
-    const [a, b] = [timeAt(from!.x), timeAt(x)].map((time) => Math.min(Math.max(time, shown.whole[0]), shown.whole[1]));
-    return { start: Math.min(a, b), end: Math.max(a, b) };
+  const timeAt = ({ clientX }: MouseEvent) => shown.whole[0] + (clientX - map.getBoundingClientRect().left) * perPixel();
+  const spanOfDrag = (...ends: number[]): Span => {
+    const [start, end] = ends.map((time) => Math.min(Math.max(time, shown.whole[0]), shown.whole[1])).sort((a, b) => a - b);
+    return { start, end };
   };
-  map.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    const time = timeAt(event.clientX);
-    const slack = 3 * perPixel();
-    const moves = !shown.isWhole && time > shown.low - slack && time < shown.high + slack;
-    from = { x: event.clientX, low: shown.low, moves };
-    map.setPointerCapture(event.pointerId);
-  });
-  map.addEventListener("pointermove", (event) => {
-    if (!from) return;
-    if (!from.moves) brush(spanTo(event.clientX));
-    else {
-      const low = from.low + (event.clientX - from.x) * perPixel();
-      shown.set(low, low + shown.high - shown.low);
-    }
-  });
-  map.addEventListener("pointerup", (event) => {
-    if (!from) return;
-    const { moves, x } = from;
-    const span = spanTo(event.clientX);
-    from = null;
+  onDrag(map, (event) => {
+    const [time, slack] = [timeAt(event), 3 * perPixel()];
+    return { time, low: shown.low, moves: !shown.isWhole && time > shown.low - slack && time < shown.high + slack };
+  }, ({ time, low, moves }, event) => {
+    const by = timeAt(event) - time;
+    if (moves) shown.set(low + by, low + by + shown.high - shown.low);
+    else brush(spanOfDrag(time, timeAt(event)));
+  }, ({ time, moves }, event, isDrag) => {
     brush(null);
-    if (moves) return;
-    if (Math.abs(event.clientX - x) < LEAST_DRAG) centre(shown, timeAt(event.clientX));
-    else shown.set(span.start, span.end);
+    if (!event || moves) return;
+    const half = (shown.high - shown.low) / 2;
+    const { start, end } = spanOfDrag(time, timeAt(event));
+    if (isDrag) shown.set(start, end);
+    else if (!shown.isWhole) shown.set(time - half, time + half);
   });
-  map.addEventListener("pointercancel", () => { from = null; brush(null); });
-}
-
-function centre(shown: Shown, time: number): void {
-  const half = (shown.high - shown.low) / 2;
-  if (!shown.isWhole) shown.set(time - half, time + half);
 }
 
 function drawMap(

@@ -2,7 +2,7 @@
 import type { Painted } from "../colors";
 import { rest } from "../dom";
 import { type Intervals, makeRows, type Row } from "../intervals";
-import { endsOf, type Level, makeTrack } from "./samples";
+import { endsOf, type Level, makeTrack, type PlacedCurve, type Strip } from "./samples";
 
 /** Bars of one kind, by start, each in a row; their ids are places in the header's `paths` or `works`, or in `callNames`. */
 export interface Bars extends Intervals {
@@ -25,25 +25,22 @@ export interface Track extends Record<"start" | "ends", Float64Array> {
   curves: { metric: string; unit: string; step: number; values: Uint16Array[] }[];
 }
 
-/** A strip of curves, from 0 to its highest value. */
-export interface Strip {
-  title: string;
-  high: number;
-  unit: string;
-  curves: { name: string; color: string; isHidden: boolean }[];
-}
-
 /** Figures by name, NaN where unknown. */
 export type Figures = Record<string, Float32Array>;
 
+/** What is said of things over all of their instances: by title a text of each, by id; unknown is a dash. */
+export type Facts = Record<string, readonly string[]>;
+
 /** Modules by id, and the kernels that belong to none within each. */
 export interface Modules {
-  figures: Figures;
+  /** Behind those of the modules are those that a table folds, whose ids are in `folded`. */
+  facts: Facts;
+  folded: readonly (readonly number[])[];
   /** Empty where the GPU has none of an id. */
   names: readonly string[];
   /** What each lies in, whose id is smaller; -1 for none. */
   parents: readonly number[];
-  /** How many steps the figures are over. */
+  /** How many steps the facts are over. */
   steps: number;
   own: Record<"module" | "kernel" | "count", Uint32Array> & Record<"seconds" | "activeSeconds", Float32Array> & { phase: readonly string[] };
 }
@@ -76,9 +73,11 @@ interface Details {
   instances: Figures;
   /** The bar on the CPU of each bar of a range's work on the GPU; -1 for none. */
   hostOfWindow: Int32Array;
-  /** Figures over all instances, by id. */
-  paths: Figures;
-  kernels: Figures;
+  /** Seconds of the mean step; null where none was found. */
+  meanStep: number | null;
+  paths: Facts;
+  /** Of all launches together, and what holds for each; FLOP of a launch. */
+  kernels: { all: Facts; each: Facts; flop: Float32Array };
   modules: Modules;
 }
 
@@ -93,18 +92,8 @@ export interface Lanes {
   streams: readonly string[];
 }
 
-/** Where the values of a metric are: the levels of its track, its place in their curves, and the step of its values. */
-export interface PlacedCurve {
-  levels: Level[];
-  place: number;
-  step: number;
-  unit: string;
-}
-
 export interface Gpu {
   gpu: number;
-  /** Of the mean step; null where none was found. */
-  meanStep: number | null;
   tracks: readonly Track[];
   strips: readonly Strip[];
   lanes: Lanes;
@@ -126,13 +115,7 @@ export interface Header {
   gpuOfKernel: readonly number[];
   /** What bars are called and how they look; `cuts` are a name in several lengths, shortest first. */
   paths: { names: readonly string[]; cuts: readonly (readonly string[])[] };
-  works: Record<"names" | "geometry" | "bound" | "precision", readonly string[]> & {
-    cuts: readonly (readonly string[])[];
-    class: readonly number[];
-    /** The 95 % interval of a kernel's Tensor Active; null where unknown. */
-    low: readonly (number | null)[];
-    high: readonly (number | null)[];
-  };
+  works: Record<"names" | "geometry", readonly string[]> & { cuts: readonly (readonly string[])[]; class: readonly number[] };
 }
 
 /** The levels of detail of a track as it is packed. */

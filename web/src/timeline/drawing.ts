@@ -3,12 +3,12 @@ import { isDark, type Painted, readColor } from "../colors";
 import { element, find } from "../dom";
 import { formatMoment, formatSeconds, timeTicks } from "../format";
 import { firstAbove } from "../intervals";
-import { fillCurves, type FilledCurve, heightIn, nearestPoint } from "./curves";
 import type { Gpu, Header } from "./data";
 import { type Highlights, outlinesIn } from "./highlights";
 import { fillCalls, type FilledLane, fillInner, fillRanges, fillWork, type Looks, type Place } from "./lanes";
 import { type Choices, type Lane, layOut, type Layout, placeIn, standardChoices } from "./layout";
 import { acrossOf, type DrawnLane, type Frame, GUTTER, type Inks, type Marks, paint, penOf } from "./paint";
+import { fillCurves, type FilledCurve, heightIn, nearestPoint } from "./samples";
 import type { Shown } from "./shown";
 
 const NARROW = 2; // pixels below which bars are drawn together
@@ -65,9 +65,17 @@ export class Drawing {
 
   /** Show another GPU, from the next frame on. */
   showGpu(gpu: Gpu): void {
+    if (gpu === this.#gpu) return;
     this.#gpu = gpu;
-    this.hits = null;
+    this.showHits(null);
     this.scheduleAnew();
+    document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
+  }
+
+  /** Let all work recede but some bars; null for none that does. */
+  showHits(bars: Uint8Array | null): void {
+    this.hits = bars;
+    this.schedule();
   }
 
   /** Draw the window before the next frame. */
@@ -122,7 +130,7 @@ export class Drawing {
     const pixel = (high - low) / pixels;
     const { kind, strip } = lane;
     const outlines = this.highlights?.gpu === this.#gpu ? outlinesIn(this.highlights, kind, low, high, pixel) : [];
-    const curves: FilledCurve[] = strip ? fillCurves(this.#gpu, strip, low, high, pixels / BIN) : [];
+    const curves: FilledCurve[] = strip ? fillCurves(this.#gpu.curves, strip, low, high, pixels / BIN) : [];
     return { lane, outlines, curves, filled: strip ? null : this.#fillBars(kind, pixel) };
   }
 

@@ -1,6 +1,6 @@
 /** What a reader does to the timeline by hand: clicks, drags, the wheel, two fingers, and keys. */
 import { coarsePointer } from "../colors";
-import { element, find, onKeys, onPageKey } from "../dom";
+import { besideOf, element, find, onDrag, onKeys, onPageKey } from "../dom";
 import { formatSeconds } from "../format";
 import type { Span } from "../intervals";
 import type { Drawing, Pointed } from "./drawing";
@@ -9,7 +9,6 @@ import { AXIS, type Lane } from "./layout";
 import { GUTTER } from "./paint";
 import type { Shown } from "./shown";
 
-const LEAST_DRAG = 4; // pixels that are no click
 const STEP = 0.25; // of the window, by a key
 
 /** What the timeline does with what a reader points at. */
@@ -26,31 +25,21 @@ const shareAt = ({ frame: { width }, canvas }: Drawing, clientX: number): number
 /** A click selects, a drag measures, a double click zooms to the bar that both clicks hit. */
 export function followMouse(plot: HTMLElement, drawing: Drawing, shown: Shown, reactions: Reactions): void {
   const brush = find(".brush", plot);
-  let from: { x: number; time: number } | null = null;
-  let [isDrag, first]: [boolean, Span | null] = [false, null]; // and the first of two clicks
-  plot.addEventListener("pointerdown", (event) => {
-    if (event.button || event.pointerType === "touch") return;
-    from = { x: event.clientX, time: drawing.locate(event).time };
-    plot.setPointerCapture(event.pointerId);
-  });
-  plot.addEventListener("pointermove", (event) => {
-    if (!from || Math.abs(event.clientX - from.x) < LEAST_DRAG) return;
-    const left = Math.max(plot.getBoundingClientRect().left + GUTTER, Math.min(from.x, event.clientX));
+  let [wasDrag, first]: [boolean, Span | null] = [false, null]; // and the first of two clicks
+  onDrag(plot, (event) => (event.pointerType === "touch" ? null : { x: event.clientX, time: drawing.locate(event).time }), ({ x, time }, event) => {
+    const box = plot.getBoundingClientRect().left;
     brush.hidden = false;
-    Object.assign(brush.style, { left: `${left - plot.getBoundingClientRect().left}px`, width: `${Math.abs(event.clientX - from.x)}px` });
-    brush.textContent = formatSeconds(Math.abs(drawing.locate(event).time - from.time));
-  });
-  plot.addEventListener("pointerup", (event) => {
-    if (!from) return;
-    const pointed = drawing.locate(event);
-    const [start, end] = [from.time, pointed.time].map((time) => Math.min(Math.max(time, shown.low), shown.high)).sort((a, b) => a - b);
-    [isDrag, from] = [!brush.hidden, null];
+    Object.assign(brush.style, { left: `${Math.max(GUTTER, Math.min(x, event.clientX) - box)}px`, width: `${Math.abs(event.clientX - x)}px` });
+    brush.textContent = formatSeconds(Math.abs(drawing.locate(event).time - time));
+  }, ({ time }, event, isDrag) => {
     brush.hidden = true;
-    if (isDrag) reactions.measure({ start, end });
+    wasDrag = isDrag;
+    if (!event || !isDrag) return;
+    const [start, end] = [time, drawing.locate(event).time].map((each) => Math.min(Math.max(each, shown.low), shown.high)).sort((a, b) => a - b);
+    reactions.measure({ start, end });
   });
-  plot.addEventListener("pointercancel", () => { from = null; brush.hidden = true; });
   plot.addEventListener("click", (event) => {
-    if (isDrag) { isDrag = false; return; }
+    if (wasDrag) { wasDrag = false; return; }
     const pointed = drawing.locate(event);
     const span = reactions.spanAt(pointed);
     if (event.detail === 2 && span && first?.start === span.start && first.end === span.end) shown.show(span);
@@ -103,37 +92,24 @@ export function followKeys(plot: HTMLElement, drawing: Drawing, shown: Shown, re
     if (key in moves && (isHere || "wasd".includes(key))) { event.preventDefault(); moves[key](); }
   });
   let at: { lane: Lane; place: Place } | null = null;
-  const point = (next: typeof at) => {
-    at = next ?? at;
+  const here = (places: Drawing["places"]) => places.find(({ lane, place }) => lane.kind === at?.lane.kind && place.bar === at.place.bar && place.top === at.place.top);
+  const move = (key: string) => {
+    const { places } = drawing;
+    const known = here(places);
+    at = known ? besideOf(places, known, key, ({ lane, place }) => ({ row: lane.top * 1000 + place.top, left: place.left })) ?? known : places[0] ?? at;
     if (at) say(at.place.say(), drawing.centre(at.lane, at.place));
   };
-  const here = () => drawing.places.find(({ lane, place }) => lane.kind === at?.lane.kind && place.bar === at.place.bar && place.top === at.place.top);
-  const beside = (by: 1 | -1) => {
-    const known = here();
-    if (!known) { point(drawing.places[0] ?? null); return; }
-    const row = drawing.places.filter(({ lane, place }) => lane === known.lane && place.top === known.place.top).sort((a, b) => a.place.left - b.place.left);
-    point(row[row.findIndex(({ place }) => place === known.place) + by] ?? known);
-  };
-  const across = (by: 1 | -1) => {
-    const known = here();
-    const heights = [...new Set(drawing.places.map(({ lane, place }) => lane.top * 1000 + place.top))].sort((a, b) => a - b);
-    const wanted = known ? heights[heights.indexOf(known.lane.top * 1000 + known.place.top) + by] : heights[0];
-    const row = drawing.places.filter(({ lane, place }) => lane.top * 1000 + place.top === wanted);
-    const away = ({ place }: { place: Place }) => Math.abs(place.left - (known?.place.left ?? 0));
-    point(row.sort((a, b) => away(a) - away(b))[0] ?? null);
-  };
   onKeys(plot, {
-    ArrowLeft: () => beside(-1), ArrowRight: () => beside(1), ArrowUp: () => across(-1), ArrowDown: () => across(1),
-    Enter: () => { const known = here(); if (known) reactions.click(drawing.locate(drawing.centre(known.lane, known.place))); },
+    ...Object.fromEntries(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((key) => [key, () => move(key)])),
+    Enter: () => { const known = here(drawing.places); if (known) reactions.click(drawing.locate(drawing.centre(known.lane, known.place))); },
   });
-  plot.addEventListener("blur", () => say(null, NOWHERE));
+  plot.addEventListener("blur", () => say(null));
 }
 
-export const NOWHERE = { clientX: 0, clientY: 0 };
 const ASIDE = 14; // pixels from the pointer to what is said
 
 /** Say lines at a point of the browser's window, the first in bold; nothing where there are none. */
-export function say(lines: readonly string[] | null, { clientX, clientY }: Pick<MouseEvent, "clientX" | "clientY">): void {
+export function say(lines: readonly string[] | null, { clientX, clientY } = { clientX: 0, clientY: 0 }): void {
   const tooltip = find(".tooltip");
   tooltip.hidden = !lines?.length;
   if (!lines?.length) return;

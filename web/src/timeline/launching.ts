@@ -11,36 +11,27 @@ export interface WorkShare {
   activeSeconds: number;
 }
 
-export class Launches {
-  readonly #launched: Float64Array;
-  #sorted: { places: Uint32Array; times: Float64Array } | null = null;
+export const HALF_GRAIN = 0.5e-9; // seconds: times are whole nanoseconds
 
-  /** @param launched - When each bar of work was launched; NaN where unknown. */
-  constructor(launched: Float64Array) {
-    this.#launched = launched;
-  }
+/** Launches of work by time. */
+export type Launches = Record<"places", Uint32Array> & Record<"times", Float64Array>;
 
-  /** The bars of work that were launched within some of the spans, which are by start: each bar once, and by start, too. */
-  within({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Uint32Array {
-    const { places, times } = this.order();
-    const isWithin = new Uint8Array(this.#launched.length);
-    for (let i = 0, next = 0; i < some.length; i++) {
-      while (next < times.length && times[next] < start[some[i]]) next++;
-      while (next < times.length && times[next] < end[some[i]]) isWithin[places[next++]] = 1;
-    }
-    return placesOf(isWithin, 1);
-  }
+/** Order when bars of work were launched, NaN where unknown. They are nearly in the order of their work, which an array's sort
+ * makes use of, and a typed one's does not. */
+export function orderLaunches(launched: Float64Array): Launches {
+  const known = Array.from(placesOf(Uint8Array.from(launched, (time) => Number(!Number.isNaN(time))), 1));
+  const places = Uint32Array.from(known.sort((a, b) => launched[a] - launched[b] || a - b));
+  return { places, times: Float64Array.from(places, (place) => launched[place]) };
+}
 
-  /** The launches by time. They are nearly in the order of their work, which an array's sort makes use of, and a typed one's does not. */
-  order() {
-    if (!this.#sorted) {
-      const launched = this.#launched;
-      const known = Array.from(placesOf(Uint8Array.from(launched, (time) => Number(!Number.isNaN(time))), 1));
-      const places = Uint32Array.from(known.sort((a, b) => launched[a] - launched[b] || a - b));
-      this.#sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
-    }
-    return this.#sorted;
+/** The bars of work that were launched within some of the spans, which are by start: each bar once, and by start, too. */
+export function launchedWithin({ places, times }: Launches, { start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Uint32Array {
+  const within: number[] = [];
+  for (let i = 0, next = 0; i < some.length; i++) {
+    next = Math.max(next, firstAbove(times, start[some[i]] - HALF_GRAIN));
+    while (next < times.length && times[next] < end[some[i]]) within.push(places[next++]);
   }
+  return Uint32Array.from(within).sort();
 }
 
 /** The ranges that were open at a time, the innermost first. */

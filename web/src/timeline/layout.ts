@@ -1,5 +1,6 @@
 /** Which lanes the timeline shows, and where: the pinned ones stay above those that scroll. Knows no page. */
-import type { Bars, Gpu, Strip } from "./data";
+import type { Bars, Gpu } from "./data";
+import type { Strip } from "./samples";
 
 export type Group = "tensor" | "curves" | "kernels" | "cpu" | "ranges" | "windows";
 export type Choices = Record<Group, { isShown: boolean; isPinned: boolean }>;

@@ -1,7 +1,7 @@
 /** The timeline on a canvas: the axis of time, lanes with their names, curves, and what is selected. */
-import { type FilledCurve, formatValue, heightIn, paintCurve } from "./curves";
 import { FAINT, type FilledLane, IDLE } from "./lanes";
 import { AXIS, type Lane, placeIn } from "./layout";
+import { type FilledCurve, formatValue, heightIn, paintCurve } from "./samples";
 
 const FONT = "10.5px system-ui, sans-serif";
 const BESIDE = 6; // pixels beside a name

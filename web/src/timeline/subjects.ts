@@ -3,11 +3,9 @@ import { rest } from "../dom";
 import { firstAbove, type Intervals, placesOf, type Span, spanOf, typical } from "../intervals";
 import type { Selection, Several } from "../selection";
 import { type Gpu, type Header, readRest } from "./data";
-import { Launches, modulesWithin, runningIn } from "./launching";
+import { HALF_GRAIN, launchedWithin, type Launches, modulesWithin, orderLaunches, runningIn } from "./launching";
 import type { Lane } from "./layout";
 import { once } from "./samples";
-
-const HALF_GRAIN = 0.5e-9; // seconds: times are whole nanoseconds
 
 /** What a finding says, and what it is about. */
 export interface Finding {
@@ -91,15 +89,13 @@ export class Subjects {
       for (const part of [gpu.lanes.host.percents, gpu.lanes.work.percents, gpu.details]) await readRest(part);
       await rest();
       this.#of(gpu);
-      await rest();
-      this.#of(gpu).launches.order();
     }
   }
 
   /** What a bar stands for: an instance of a range, a launch of a kernel, which a call may have begun; else its time. */
   selectionAt(gpu: Gpu, kind: keyof Gpu["lanes"] & Lane["kind"], bar: number): Selection | null {
     const { lanes, details } = gpu;
-    const called = kind === "calls" ? this.#of(gpu).launches.within(lanes.calls, [bar])[0] : kind === "work" ? bar : undefined;
+    const called = kind === "calls" ? launchedWithin(this.#of(gpu).launches, lanes.calls, [bar])[0] : kind === "work" ? bar : undefined;
     const launch = called === undefined ? null : this.instanceAt(gpu, "kernel", called);
     if (kind === "calls" || kind === "work") return launch ?? { kind: "window", gpu: gpu.gpu, ...spanOf(lanes[kind], bar) };
     const host = kind === "host" ? bar : details.hostOfWindow[bar];
@@ -154,7 +150,7 @@ export class Subjects {
     const { lanes: { host: bars, windows } } = gpu;
     const [host, place] = at < 0 ? [null, typical(windows, id) ?? typical(bars, id)]
       : [spanOf(bars, instances[at]), this.windowOf(gpu, instances[at])];
-    const work = () => this.#of(gpu).launches.within(bars, chosenOf(instances, at));
+    const work = () => launchedWithin(this.#of(gpu).launches, bars, chosenOf(instances, at));
     return { selection, gpu, id, place, host, instances, at, work };
   }
 
@@ -185,7 +181,7 @@ export class Subjects {
     const at = steps.number.indexOf(selection.number);
     if (at < 0) return null;
     const instances = Uint32Array.from(steps.number.keys());
-    const work = () => this.#of(gpu).launches.within(steps.host, [at]);
+    const work = () => launchedWithin(this.#of(gpu).launches, steps.host, [at]);
     return { selection, gpu, id: -1, place: spanOf(steps, at), host: spanOf(steps.host, at), instances, at, work };
   }
 
@@ -235,7 +231,7 @@ export class Subjects {
     const { lanes: { host }, details } = gpu;
     const windowOf = new Int32Array(host.id.length).fill(-1);
     details.hostOfWindow.forEach((bar, window) => { if (bar >= 0) windowOf[bar] = window; });
-    const made = { launches: new Launches(details.launched), windowOf };
+    const made = { launches: orderLaunches(details.launched), windowOf };
     this.#known.set(gpu, made);
     return made;
   }

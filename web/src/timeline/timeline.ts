@@ -7,7 +7,7 @@ import { type Span, spanOf } from "../intervals";
 import { type Change, keepView, onSelection, select } from "../selection";
 import { type Gpu, type Header, readGpu } from "./data";
 import { Drawing, type Pointed } from "./drawing";
-import { followFingers, followKeys, followMouse, followPointer, followWheel, NOWHERE, type Reactions, say } from "./hands";
+import { followFingers, followKeys, followMouse, followPointer, followWheel, type Reactions, say } from "./hands";
 import { highlightsOf } from "./highlights";
 import { type Group, lanesOf, TITLES } from "./layout";
 import { busyPart, Shown } from "./shown";
@@ -21,11 +21,7 @@ export interface Timeline {
   shown: Shown;
   drawing: Drawing;
   /** The GPU that is shown. */
-  gpu: Gpu;
-  /** Show another one. */
-  showGpu(gpu: Gpu): void;
-  /** Let all work recede but some bars; null for none that does. */
-  showHits(bars: Uint8Array | null): void;
+  readonly gpu: Gpu;
   /** All that the pointer would find in the lanes of the window that is shown. */
   labels(): string[];
   /** The points of the curves of that window. */
@@ -75,7 +71,7 @@ async function start(plot: HTMLElement): Promise<Timeline> {
     drawing.schedule();
     document.dispatchEvent(new CustomEvent("tcprof:window", { detail: { start: low, end: high, whole: isWhole } }));
     keepView([low, high], isHome);
-    say(null, NOWHERE);
+    say(null);
   });
   await new Promise<void>((done) => { whenParsed(done); });
   const drawing = new Drawing(plot, header, gpus[0], shown);
@@ -101,24 +97,13 @@ async function start(plot: HTMLElement): Promise<Timeline> {
 }
 
 function makeTimeline(subjects: Subjects, shown: Shown, drawing: Drawing): Timeline {
-  const timeline: Timeline = {
+  return {
     subjects, shown, drawing,
-    gpu: drawing.gpu,
+    get gpu() { return drawing.gpu; },
     labels: () => drawing.places.map(({ place }) => place.say().join("\n")),
     rows: () => [["series", "time_s", "value", "unit"], ...drawing.curves.flatMap(({ name, unit, line: { x, y } }) =>
       x.flatMap((time, i): Cells[] => (Number.isNaN(y[i]) ? [] : [[name, time, y[i], unit]])))],
-    showGpu(gpu) {
-      if (gpu === timeline.gpu) return;
-      timeline.gpu = gpu;
-      drawing.showGpu(gpu);
-      document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
-    },
-    showHits(bars) {
-      drawing.hits = bars;
-      drawing.schedule();
-    },
   };
-  return timeline;
 }
 
 function reactTo({ subjects, drawing }: Timeline): Reactions {
@@ -156,10 +141,10 @@ function sayOf({ drawing, subjects }: Timeline, pointed: Pointed, { clientY }: M
 }
 
 /** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
-function follow({ selection, view, from }: Change, { drawing, subjects, shown, showGpu }: Timeline): void {
+function follow({ selection, view, from }: Change, { drawing, subjects, shown }: Timeline): void {
   const subject = selection && subjects.find(selection);
   const place = subject?.place ?? null;
-  if (subject) showGpu(subject.gpu);
+  if (subject) drawing.showGpu(subject.gpu);
   drawing.highlights = subject && highlightsOf(subjects, subject);
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);

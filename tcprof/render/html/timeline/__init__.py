@@ -41,7 +41,6 @@ from tcprof.untrusted import one_line
 from tcprof.views.figures import traces
 from tcprof.views.paths import LONGEST_NAME, kernel_names, range_names
 from tcprof.views.recording import gpu_title
-from tcprof.views.recording.kernels import describe_bound
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
@@ -105,9 +104,6 @@ def _describe_bars(analysis: Analysis, works: WorkNames, gaps: Gaps) -> Header:
             "cuts": cut_names(work["name"].map(short_name)),
             "geometry": work["launch_geometry"].map(one_line).tolist(),
             "class": work["time_class"].tolist(),
-            "bound": [describe_bound(kernel) for kernel in analysis.kernels.to_dict("records")],
-            "precision": analysis.kernels["precision"].tolist(),
-            **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
         },
     }
 
@@ -227,14 +223,7 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes,
             "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
             **add_totals(store, analysis, gpu),
         },
-        "meanStep": _find_mean_step(analysis, gpu),
     }
-
-
-def _find_mean_step(analysis: Analysis, gpu: int) -> float | None:
-    """Find the length of a GPU's mean step in seconds, to which its times are relative; None without steps."""
-    steps = rows_of_gpu(analysis.step_summary, gpu)
-    return float(1e-9 * steps["total_ns"].iloc[0] / steps["step_count"].iloc[0]) if len(steps) else None
 
 
 def list_strips(curves: Mapping[traces.Curve, float], peak: float) -> list[Header]:

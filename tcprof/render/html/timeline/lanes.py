@@ -48,9 +48,7 @@ class GpuLanes:
 class WorkNames:
     """What the activities are: the rows of ``analysis.kernels``, and behind them the other kinds of work."""
 
-    # ``name``, ``launch_geometry``, ``time_class`` (a place in ``TIME_CLASSES``), and the 95 % interval of Tensor
-    # Active as ``low`` and ``high``.
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # ``name``, ``launch_geometry`` and ``time_class`` (a place in ``TIME_CLASSES``)
     of_activity: Ints  # row of the frame, for each activity
     tensor_active_pct: Floats  # Tensor Active of each activity, from the fit
     launched_ns: Ints  # when the CPU launched each; -1 where that is unknown
@@ -71,10 +69,8 @@ def name_work(analysis: Analysis) -> WorkNames:
     number[rest] = kinds.groupby(["kind", "name"], sort=False).ngroup() + len(kernels)
     other_kinds = kinds.drop_duplicates().itertuples(index=False, name=None)
     names = [name if name == kind else f"{_VERBS.get(kind, '')}{name}" for kind, name in other_kinds]
-    columns = {"name": "name", "launch_geometry": "launch_geometry"}
-    columns |= {"tensor_active_low_pct": "low", "tensor_active_high_pct": "high"}
-    fitted = kernels[list(columns)].rename(columns=columns)
-    unknown = pd.DataFrame({"name": names, "launch_geometry": "", "low": np.nan, "high": np.nan})
+    fitted = kernels[["name", "launch_geometry"]]
+    unknown = pd.DataFrame({"name": names, "launch_geometry": ""})
     frame = pd.concat([part for part in (fitted, unknown) if len(part)], ignore_index=True) if len(names) else fitted
     classes = np.full(len(frame), TIME_CLASSES.index("idle"), dtype=np.int64)
     classes[number] = time_class

@@ -17,6 +17,7 @@ from tcprof.analysis.gaps import CAUSES, Gaps, find_paths
 from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.views.paths import module_names
+from tcprof.views.recording.inspector import list_kernel_facts, list_module_facts, list_path_facts
 
 _LEVEL = 6  # higher ones take three times as long for 2 % less
 
@@ -88,18 +89,6 @@ GRAIN_NS = 32  # to which the page of many bars has their times, and those of sa
 _COARSE_NS = 1024  # the same of launches
 _MOST_GAPS = 20_000  # of a GPU: of more the page has the longest
 _OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
-_OF_PATHS = (
-    *("instance_count", "slow_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
-    *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
-)
-_OF_KERNELS = (
-    *("launch_count", "total_ns", "tensor_active_pct", "tensor_flop", "dram_read_bytes", "dram_write_bytes"),
-    *("tensor_peak_pct", "fma_tflops", "cycles_per_launch", "step_launch_count", "kernel_ns"),
-)
-_OF_MODULES = (
-    *("kernel_count", "kernel_ns", "share_pct", "lost_ns"),
-    *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
-)
 
 
 def coarsen(times: Ints, count: int) -> Ints:
@@ -157,7 +146,8 @@ def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.Data
     if len(host) > MOST_EXACT or (host["merged"] > 1).any():
         return {}
     instances = analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
-    return _add_figures(store, instances.loc[host["range"]], _OF_INSTANCES)
+    figures = instances.loc[host["range"]]
+    return {name: store.add_floats(figures[name].to_numpy(np.float64)) for name in _OF_INSTANCES}
 
 
 def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) -> Reference:
@@ -168,37 +158,32 @@ def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) ->
 
 
 def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
-    """Add figures of paths, kernels and modules on a GPU over all of their instances, by their ids; NaN without any."""
-    ranges = rows_of_gpu(analysis.ranges, gpu).set_index("path_id")
-    kernels = _add_means(analysis, analysis.kernels[analysis.kernels["gpu"] == gpu])
+    """Add what is said of paths, kernels and modules on a GPU over all of their instances, and its mean step."""
+    steps = rows_of_gpu(analysis.step_summary, gpu)
+    mean_step_ns = float(steps["total_ns"].iloc[0] / steps["step_count"].iloc[0]) if len(steps) else np.nan
+    of_all, of_each = list_kernel_facts(analysis, gpu, mean_step_ns)
+    of_modules, folded = list_module_facts(analysis, gpu)
+    kernels = analysis.kernels
     modules = rows_of_gpu(analysis.modules.assign(name=module_names(analysis.modules)), gpu)
     whole = modules[(modules["phase"] == "all") & (modules["module_id"] >= 0)].set_index("module_id")
     by_id = whole.reindex(range(int(whole.index.max()) + 1 if len(whole) else 0))
     return {
-        "paths": _add_figures(store, ranges.reindex(range(len(analysis.paths))), _OF_PATHS),
-        "kernels": _add_figures(store, kernels.reindex(range(len(analysis.kernels))), _OF_KERNELS),
+        "meanStep": 1e-9 * mean_step_ns if len(steps) else None,
+        "paths": list_path_facts(analysis, gpu),
+        "kernels": {
+            "all": of_all,
+            "each": of_each,
+            "flop": store.add_floats((kernels["tensor_flop"] / kernels["launch_count"]).to_numpy(np.float64)),
+        },
         "modules": {
-            "figures": _add_figures(store, by_id, _OF_MODULES),
+            "facts": of_modules,
+            "folded": folded,
             "names": by_id["name"].fillna("").tolist(),
             "parents": by_id["parent_id"].fillna(-1).astype(int).tolist(),
             "own": _add_own_kernels(store, analysis, gpu),
-            "steps": int(whole["step_count"].max()) if len(whole) else 1,
+            "steps": max(int(whole["step_count"].max()), 1) if len(whole) else 1,
         },
     }
-
-
-def _add_means(analysis: Analysis, kernels: pd.DataFrame) -> pd.DataFrame:
-    """Add the mean cycles of a kernel's launch, and its launches and time in the mean step."""
-    launched = analysis.kernel_instances
-    counted = launched[are_counted(launched, analysis.steps)]
-    sums = counted.groupby("kernel")["duration_ns"].agg(["size", "sum"]).reindex(kernels.index, fill_value=0)
-    sm_count = analysis.gpus.set_index("gpu")["sm_count"].reindex(kernels["gpu"]).to_numpy()
-    steps = kernels["gpu"].map(analysis.step_summary.set_index("gpu")["step_count"]).fillna(1)
-    return kernels.assign(
-        cycles_per_launch=kernels["sm_cycles"] / sm_count / kernels["launch_count"],
-        step_launch_count=sums["size"] / steps,
-        kernel_ns=sums["sum"] / steps,
-    )
 
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
@@ -215,7 +200,3 @@ def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     exact = {name: store.add(sums[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
     times = {name: store.add_floats(1e-9 * sums[name].to_numpy(np.float64)) for name in ("seconds", "activeSeconds")}
     return {**exact, **times, "phase": sums["phase"].tolist()}
-
-
-def _add_figures(store: ArrayStore, frame: pd.DataFrame, columns: Sequence[str]) -> Header:
-    return {name: store.add_floats(frame[name].to_numpy(np.float64)) for name in columns}
