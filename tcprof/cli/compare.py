@@ -234,14 +234,12 @@ def _check_usage(asked: Asked, has_gate: bool, chosen: str, page: Path | None) -
 
 
 def _find_reports(page: Path, paths: Sequence[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
-    """Link to the reports on the recordings of each side."""
     sides = (comparisons[0].base, *(comparison.new for comparison in comparisons))
     files = ([analysis.recording.file for analysis in side.recordings] for side in sides)
     return [find_reports(page, path, names) for path, names in zip(paths, files, strict=True)]
 
 
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:
-    """Parse new names of ranges by old ones."""
     for pair in pairs:
         if "=" not in pair:
             raise UsageError(f"--map {pair!r} has no equals sign", "Write --map OLD=NEW.")

@@ -221,7 +221,6 @@ def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[Record
 
 
 def _print_end(run: "RecordedRun", program: Sequence[str], written: Sequence[Path]) -> None:
-    """Print how the program ended, and what was written."""
     from tcprof.views.commands import describe_end
 
     print_notes(describe_end(run, program))

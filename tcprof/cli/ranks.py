@@ -143,7 +143,6 @@ def _join(paths: Sequence[Path], asked: Asked | None = None) -> "Job":
 def _read(
     paths: Sequence[Path], rank_from: str | None, jobs: int | None, dask: str | None
 ) -> tuple[list["ReducedRank"], list["Failure"]]:
-    """Read the ranks; and the recordings that gave none."""
     from tcprof.ranks import gather
     from tcprof.ranks.store import read_job
     from tcprof.sources.registry import is_job

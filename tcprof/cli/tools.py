@@ -7,7 +7,7 @@ import typer
 
 from tcprof import units
 from tcprof.cli import app
-from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, takes
+from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, option, takes
 from tcprof.cli.output import print_document, progress
 from tcprof.cli.streams import echo
 from tcprof.errors import INSTALL_EXTRA, UsageError
@@ -64,9 +64,8 @@ def workloads(asked: Asked) -> None:
 
 
 @app.command(epilog="Examples:\n\ntcprof cache\n\ntcprof cache --clear")
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all cached analyses; recordings stay.")] = False,
-) -> None:
+@takes(option("clear", bool, False, "Remove all cached analyses; recordings stay."))
+def cache(asked: Asked) -> None:
     """Show where cached analyses are and how much space they take, or remove them.
 
     tcprof keeps the analysis of each recording that it reads, so that the next command on it is fast; beyond 2 GiB,
@@ -82,13 +81,11 @@ def cache(
         return
     entries = kept.list_entries()
     size = units.format_bytes(sum(entry.stat().st_size for entry in entries))
-    for entry in entries if clear else ():
+    for entry in entries if asked.clear else ():
         entry.unlink(missing_ok=True)
     count = units.format_things(len(entries), "analysis", "analyses")
-    removed = (
-        " removed" if clear else f" of at most {units.format_bytes(MOST_BYTES)}; tcprof cache --clear removes them"
-    )
-    echo(f"{find_folder()}: {count}, {size}{removed}\n")
+    limit = f" of at most {units.format_bytes(MOST_BYTES)}; tcprof cache --clear removes them"
+    echo(f"{find_folder()}: {count}, {size}{' removed' if asked.clear else limit}\n")
 
 
 @app.command(epilog="Example:\n\ntcprof mcp --root runs/")

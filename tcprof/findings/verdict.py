@@ -105,7 +105,6 @@ def describe_active(analysis: Analysis, mean_pct: float, coverage_pct: float, un
 
 
 def _idle_cause(analysis: Analysis, figures: StepFigures) -> str:
-    """Why the GPU was idle, where the times say it."""
     waits = _WAITS.get(find_bound(figures), "")
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
         return waits + _SLOWED * (measure_cost(analysis) is None)
@@ -192,7 +191,6 @@ def _mostly(share: Mapping[str, float]) -> str:
 def _list_shares(
     analysis: Analysis, rows: pd.DataFrame, share: Mapping[str, float], unit: str, is_idle_known: bool
 ) -> Sentences:
-    """The share of each class of time, from its rows."""
     if not share or has_amd_gpu(analysis.gpus):
         return ()
     non_tensor = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}

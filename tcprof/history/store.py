@@ -210,7 +210,6 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
 
 
 def _find_series(connection: Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Find the numbers of stored series by their keys."""
     table = database.SERIES
     series_ids: dict[str, int] = {}
     for part in _split(keys):

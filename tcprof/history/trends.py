@@ -108,7 +108,6 @@ def check_metrics(metrics: Sequence[str]) -> None:
 
 
 def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[object]", pd.DataFrame]]:
-    """Join the series of the newest run with their points in those runs."""
     newest = runs.iloc[-1]
     facts = {name: None if pd.isna(newest[name]) else newest[name] for name in SPLITTING}
     series = store.series()

@@ -338,7 +338,6 @@ def _add_points(figure: PlotlyFigure, series: SeriesTrend, column: Column, scale
 
 
 def _describe_run(row: Mapping[Any, Any], column: Column) -> str:
-    """Describe a run, for the pointer."""
     commit = label(str(row["commit"]), 40)
     interval = units.format_interval(float(row["low"]), float(row["high"]), column.format)
     facts = [f"{HISTORY_RUNS[name].title}: {label(HISTORY_RUNS[name].format(row[name]))}"

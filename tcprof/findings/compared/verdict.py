@@ -162,7 +162,6 @@ def name_time(row: Row) -> str:
 
 
 def _describe_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """How the time changed: the head, its times, and further sentences."""
     row, (_, name) = time_row(comparison, gpu), side_names(comparison)
     iterates, time = bool(comparison.step_path), name_time(row)
     subject = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"

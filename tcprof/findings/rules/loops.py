@@ -49,7 +49,6 @@ def find_loops(step: Step) -> list[_Loop]:
 
 
 def _runs(is_same: Bools) -> Iterator[tuple[int, int]]:
-    """Where values are true, as begins and ends."""
     begins = run_starts(is_same)
     ends = np.append(begins[1:], len(is_same))
     chosen = is_same[begins] if len(begins) else np.empty(0, dtype=bool)

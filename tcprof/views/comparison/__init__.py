@@ -270,7 +270,6 @@ def _list_parts(
 
 
 def _list_changes(comparison: Comparison, rows: pd.DataFrame, everything: bool, ranges: bool) -> list[Table]:
-    """List the tables of a screen, which a medium that can fold shows folded."""
     tables = _list_all(comparison, rows) if everything else _list_brief(comparison, rows, ranges)
     return [replace(table, folded=True) for table in tables if table.rows]
 

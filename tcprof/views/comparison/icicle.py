@@ -170,7 +170,6 @@ def _chain_renamed_ranges(analysis: Analysis, mean: MeanStep, renaming: Renaming
 def _list_notes(
     comparison: Comparison, tree: Mapping[str, Any], by: str, has_names: bool, repeats: bool, is_known: bool
 ) -> list[str]:
-    """List what cannot be shown, and why."""
     unit = step_name(comparison)
     kinds = [KINDS.index(kind) for kind in ("module", "range")]
     matched = [

@@ -144,7 +144,7 @@ def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
     inner = len(panels) * (_STRIP + _TITLE) or 1
     figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
     for number, panel in enumerate(panels):
-        lowest, name = axis_names("y", number)
+        lowest, name = axis_names(number)
         axes = ("x", lowest)
         top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
         figure.update_layout({name: {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})

@@ -74,10 +74,10 @@ class PlotlyFigure:
         """Write something."""
         self.layout.setdefault("annotations", []).append(Settings().set(settings))
 
-    def add_title(self, text: str, y: float, x: float = 0.0, **settings: Any) -> None:
-        """Write the title of a strip above its upper left corner; both in shares of the figure."""
-        place = {"xref": "paper", "yref": "paper", "x": x, "y": y, "xanchor": "left", "yanchor": "bottom"}
-        self.add_annotation(text=text, showarrow=False, **{**place, **settings})
+    def add_title(self, text: str, y: float) -> None:
+        """Write the title of a strip above its upper left corner, in shares of the figure."""
+        place = {"xref": "paper", "yref": "paper", "x": 0.0, "y": y, "xanchor": "left", "yanchor": "bottom"}
+        self.add_annotation(text=text, showarrow=False, **place)
 
     def add_shape(self, **settings: Any) -> None:
         """Draw a line or an area that is no trace."""
@@ -168,6 +168,7 @@ GRID = "rgba(128,128,128,0.22)"
 AXIS = {"gridcolor": GRID, "zeroline": False}
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 LABEL_LENGTH = 60
+_MOST_TICKS = 12
 _WRAPPED = 80  # characters of a line of text
 
 
@@ -177,10 +178,10 @@ def label(text: str, length: int = LABEL_LENGTH) -> str:
     return escaped.replace("$", "&#36;")
 
 
-def axis_names(letter: str, number: int) -> tuple[str, str]:
-    """Name an axis, counted from 0, for traces and for the layout: ("y", "yaxis"), ("y2", "yaxis2")."""
+def axis_names(number: int) -> tuple[str, str]:
+    """Name a vertical axis, counted from 0, for traces and for the layout: ("y", "yaxis"), ("y2", "yaxis2")."""
     nth = str(number + 1) if number else ""
-    return f"{letter}{nth}", f"{letter}axis{nth}"
+    return f"y{nth}", f"yaxis{nth}"
 
 
 def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
@@ -198,13 +199,13 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
     }
 
 
-def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
+def number_axis(anchor: str, last: float) -> dict[str, object]:
     """Make an axis of the numbers of steps, from 0 on."""
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],
         **AXIS,
         "tickformat": ",d",
-        **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
+        **({"dtick": 1} if last < _MOST_TICKS else {"nticks": _MOST_TICKS}),  # else numbers would come twice
         "title": {"text": "step", "standoff": 6},
     }

@@ -214,7 +214,6 @@ def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
-    """List what is known of the run."""
     recording, identity = analysis.recording, analysis.recording.identity
     facts = {
         "Program": one_line(identity.program),

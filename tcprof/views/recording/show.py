@@ -162,7 +162,6 @@ def _list_tables(
 
 
 def _list_sections(analysis: Analysis) -> tuple[Section, ...]:
-    """List what a reader explores: the table, the steps and the roofline."""
     table = list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
     return (
         Section("table", "Modules, ranges and kernels", table, "Table"),

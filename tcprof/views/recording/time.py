@@ -196,7 +196,7 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
         return figure
     figure.update_layout(legend={**LEGEND, "yref": "container", "yanchor": "top"})
     for place, (column, title, color) in enumerate(strips):
-        axis, axis_name = axis_names("y", place)
+        axis, axis_name = axis_names(place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
         top = _highest(steps[column], steps["warm_up"]) * scale
@@ -359,7 +359,6 @@ def _name_part(part: Mapping[Any, Any]) -> str:
 
 
 def _list_longest(analysis: Analysis, gaps: pd.DataFrame, limit: int | None) -> list[Table]:
-    """List the longest gaps of each GPU, so many, None for all."""
     headings = (
         Heading("Length", "From the end of the previous work to the start of the next.", "ns", columns=("length_ns",)),
         *(Heading.of(GAPS[name], spare=spare) for name, spare in _OF_GAP.items()),
