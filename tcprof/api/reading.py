@@ -15,7 +15,7 @@ from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
 from tcprof.files import name_of, read_unchanged
 from tcprof.findings import Check, Findings, judge
-from tcprof.findings.judge import describe, restore_advice, restore_findings
+from tcprof.findings.judge import describe, restore
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.saved import load, save
 from tcprof.saved.contents import options_of
@@ -86,14 +86,21 @@ class Report:
     @cached_property
     def findings(self) -> Findings:
         """Judge the figures, as ``tcprof.findings`` does."""
-        return restore_findings(self._described, self.analysis) if self._described else judge(self.analysis)
+        if not self._described:
+            return judge(self.analysis)
+        findings: Findings = restore(Findings, self._described["findings"], self.analysis)
+        return findings
 
     @cached_property
     def advice(self) -> "tuple[Advice, ...]":
         """List what to do and what it saves, best first."""
         from tcprof.findings.advise import advise
+        from tcprof.findings.pricing.advice import Advice
 
-        return restore_advice(self._described, self.analysis) if self._described else advise(self.analysis)
+        if not self._described:
+            return advise(self.analysis)
+        advice: tuple[Advice, ...] = restore(tuple[Advice, ...], self._described["advice"], self.analysis)
+        return advice
 
     @cached_property
     def _idle(self) -> "Gaps":

@@ -1,7 +1,7 @@
 """The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -100,31 +100,19 @@ def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
     return described
 
 
-def restore_findings(described: Mapping[str, Any], analysis: Analysis) -> Findings:
-    """Make findings again of what ``describe`` gave."""
-    findings: Findings = _typed(Findings, described["findings"], analysis)
-    return findings
-
-
-def restore_advice(described: Mapping[str, Any], analysis: Analysis) -> tuple[Advice, ...]:
-    """Make advice again of what ``describe`` gave."""
-    advice: tuple[Advice, ...] = _typed(tuple[Advice, ...], described["advice"], analysis)
-    return advice
-
-
-def _typed(kind: Any, value: Any, analysis: Analysis, name: str = "") -> Any:
-    """A value as what the field of that name is; this very tcprof wrote it."""
+def restore(kind: Any, value: Any, analysis: Analysis, name: str = "") -> Any:
+    """Make again what ``describe`` gave, of this kind, or as the field of that name is; this very tcprof wrote it."""
     if kind is float:
         return math.nan if value is None else float(value)
     if kind is pd.DataFrame:
         return getattr(analysis, _FRAMES[name]).loc[value]
     if get_origin(kind) is UnionType:  # or None
-        return None if value is None else _typed(get_args(kind)[0], value, analysis)
+        return None if value is None else restore(get_args(kind)[0], value, analysis)
     if get_origin(kind) is tuple:
-        return tuple(_typed(get_args(kind)[0], item, analysis) for item in value)
+        return tuple(restore(get_args(kind)[0], item, analysis) for item in value)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(**{key: _typed(hints[key], item, analysis, key) for key, item in value.items()})  # type: ignore[operator]
+        return kind(**{key: restore(hints[key], item, analysis, key) for key, item in value.items()})  # type: ignore[operator]
     return kind(value)
 
 

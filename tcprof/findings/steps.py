@@ -104,12 +104,6 @@ def list_kinds(analysis: Analysis, gpu: int) -> pd.DataFrame:
     return kinds if len(kinds) > 1 else kinds[:0]
 
 
-def name_kind(analysis: Analysis, gpu: int) -> str:
-    """The role that figures are of, as one line of untrusted text; empty where there is only one."""
-    kinds = list_kinds(analysis, gpu)
-    return one_line(str(kinds["name"].iloc[0]), 40) if len(kinds) else ""
-
-
 def describe_roles(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     """Sentences on the role that the verdict is about, on the others, and on slow steps; none where all are alike."""
     kinds = list_kinds(analysis, gpu)
@@ -229,9 +223,9 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)].assign(depth=1)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
-    cost = measure_cost(analysis)
+    cost, roles = measure_cost(analysis), list_kinds(analysis, gpu)
     return StepFigures(
-        name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
+        name=one_line(str((roles if len(roles) else paths)["name"].iloc[0]), 40),
         rows=rows,
         time=kinds[kinds["window_ns"].notna()],
         count=count,

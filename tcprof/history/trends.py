@@ -61,7 +61,8 @@ def read_trends(
     Raises:
         UsageError: There is no such branch, program or metric.
     """
-    check_metrics(metrics)
+    if unknown := [metric for metric in metrics if metric not in METRICS]:
+        raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
     joined = _join_points(store, _choose_runs(store, branch, program))
     accepted = set(store.accepted()["commit"])
     levels = find_trends(
@@ -99,12 +100,6 @@ def _choose_branch(runs: pd.DataFrame) -> str:
     counts = runs["branch"].value_counts()
     usual = [name for name in (current_branch(), *_MAIN) if name and name in counts.index]
     return usual[0] if usual else str(counts.index[0])
-
-
-def check_metrics(metrics: Sequence[str]) -> None:
-    """Refuse a metric that no store has."""
-    if unknown := [metric for metric in metrics if metric not in METRICS]:
-        raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
 
 
 def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[object]", pd.DataFrame]]:

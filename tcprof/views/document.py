@@ -158,7 +158,6 @@ class Share:
     pct: float
     text: str
     color: str
-    meaning: str = ""  # what it consists of, where that is more than one class
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,7 @@ def view_comparison(
     rows = [comparison.rows for comparison in comparisons] if rows is None else rows
     data = [_data(judged, asked, gate) for judged, asked in zip(findings, rows, strict=True)]
     faults, cautions = name_findings(findings)
+    names = [comparisons[0].base.name, *(comparison.new.name for comparison in comparisons)]
     left_out = ((side.side.name, text) for side in shown_sides(comparisons) for text in list_left_out(side.side))
     base = tuple(dict.fromkeys(f"{one_line(name)}: {text}" for name, text in left_out))
     return Document(
@@ -237,7 +238,7 @@ def view_comparison(
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
         gate=view_gate(gate, comparisons[0].base.recordings[0].recording.recorder) if gate else None,
-        title=title_sides(comparisons),
+        title=(" → " if len(comparisons) == 1 else ", ").join(names),
         headlines=tuple(judged.gpus[0].sentences[0] for judged in findings) if len(findings) > 1 else (),
     )
 
@@ -279,12 +280,6 @@ def _list_sections(sides: Sequence[ShownSide], comparisons: Sequence[Comparison]
     steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     times = [_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]
     return [*times, *(steps.values() if len(sides) > 2 else ()), *_view_details(sides[1:], steps)]
-
-
-def title_sides(comparisons: Sequence[Comparison]) -> str:
-    """Name all sides."""
-    names = [comparisons[0].base.name, *(comparison.new.name for comparison in comparisons)]
-    return (" → " if len(names) == 2 else ", ").join(names)
 
 
 def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...], tuple[str, ...]]:

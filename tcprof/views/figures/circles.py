@@ -45,7 +45,10 @@ class KernelCircles:
             customdata=[link("kernel", self._names[row], gpu) for row, gpu in places],
             meta={"selects": True, "items": rows.index.tolist()},
             marker={
-                **size_circles(rows["total_ns"].to_numpy(np.float64), self._longest_ns),
+                "size": rows["total_ns"].to_numpy(np.float64),  # the area of each is its time
+                "sizemin": _SMALLEST / 2,
+                "sizemode": "area",
+                "sizeref": 2 * max(self._longest_ns, 1.0) / _LARGEST**2,
                 "symbol": [self._symbols[gpu] for _, gpu in places],
                 "opacity": 0.72,
                 "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
@@ -72,12 +75,6 @@ def describe_symbols(analysis: Analysis) -> str:
         f"{shape} are of GPU{'s'[: len(gpus) > 1]} {', '.join(map(str, gpus))}" for shape, gpus in by_shape if gpus
     )
     return f"{text[0].upper()}{text[1:]}." if len(numbers) > 1 else ""
-
-
-def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
-    """Set the area of each circle to its time."""
-    sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
-    return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
 
 
 def as_table(rows: pd.DataFrame, columns: list[str]) -> dict[str, object]:

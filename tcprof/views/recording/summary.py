@@ -56,7 +56,7 @@ def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tu
     else:
         share = measure_shares(gpu_findings.figures.time, gpu_findings.figures.total_ns, gpu_findings.figures.idle_pct)
     return tuple(
-        Share(idle if name == "idle" else class_title(name), share[name], units.format_pct(share[name]), color, "")
+        Share(idle if name == "idle" else class_title(name), share[name], units.format_pct(share[name]), color)
         for name, color in CLASS_COLORS.items()
         if share.get(name, 0) > 0
     )
