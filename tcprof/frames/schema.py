@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from tcprof import units
 
@@ -168,11 +169,20 @@ class Schema:
         return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
 
     def concat(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-        """Join the rows of several frames of this kind, in the order given."""
+        """Join the rows of several frames of this kind, in the order given: texts by number, as they may be many."""
         parts = [frame for frame in frames if not frame.empty]
-        if not parts:
-            return self.empty()
-        return parts[0] if len(parts) == 1 else self.conform(pd.concat(parts, ignore_index=True))
+        if len(parts) < 2:
+            return parts[0] if parts else self.empty()
+        names = [column.name for column in self.columns if column.dtype == CATEGORY]
+        if not names:
+            return self.conform(pd.concat(parts, ignore_index=True))
+        texts = {name: [part[name].cat for part in parts] for name in names}
+        joined = {
+            name: union_categoricals([one.rename_categories(one.categories.astype(object)) for one in columns])
+            for name, columns in texts.items()
+        }
+        rest = pd.concat([part.drop(columns=names) for part in parts], ignore_index=True)
+        return self.conform(rest.assign(**joined))
 
 
 Float = Column

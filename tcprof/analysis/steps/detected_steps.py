@@ -9,18 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
 from tcprof.analysis.steps.periods import Sequence, find_repetitions
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, NVTX_RANGES, PATHS
-from tcprof.frames.schema import CATEGORY
 
 KERNEL_ORDER = "step (detected)"  # what the steps are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
-_TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
 _MUCH_LONGER = 1.1
 
 
@@ -141,20 +138,12 @@ def add_to_ranges(
 ) -> tuple[Hierarchy, Attribution]:
     """Append the steps to hierarchy and attribution; causes stay, as steps are no ranges."""
     count, added = len(hierarchy.ranges), len(steps.ranges)
-    columns: dict[str, object] = {}
-    for name in NVTX_RANGES.names:
-        pair = hierarchy.ranges[name], steps.ranges[name]
-        if name in _TEXTS:  # by their numbers, since there may be millions of rows
-            texts = (one.cat.rename_categories(one.cat.categories.astype(object)) for one in pair)
-            columns[name] = union_categoricals([*texts])
-        else:
-            columns[name] = np.append(*pair)
     path = {"domain": KERNEL_ORDER_DOMAIN, "path": KERNEL_ORDER, "name": KERNEL_ORDER, "depth": 1, "parent_id": -1}
     rows = np.arange(count, count + added)
     outermost, *inner = hierarchy.levels or [rows[:0]]
     wider = replace(
         hierarchy,
-        ranges=NVTX_RANGES.conform(pd.DataFrame(columns)),
+        ranges=NVTX_RANGES.concat([hierarchy.ranges, steps.ranges]),
         parent=np.append(hierarchy.parent, np.full(added, -1)),
         path_id=np.append(hierarchy.path_id, np.full(added, len(hierarchy.paths))),
         paths=PATHS.concat([hierarchy.paths, PATHS.conform(pd.DataFrame([path]))]),
