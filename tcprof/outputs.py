@@ -48,10 +48,10 @@ def check_target(target: Path, inputs: Iterable[Path], *, force: bool, for_recor
         raise OutputError(f"{target} is the input.", _ELSEWHERE)
     if is_recording(target) and not (force and for_recording):
         hint = f"{_ELSEWHERE[:-1]}, or replace it with --force." if for_recording else _ELSEWHERE
-        raise OutputError(f"{target} exists already, and is a recording.", hint)
+        raise OutputError(f"{target} already exists and is a recording.", hint)
     if not force and not is_made_by_tcprof(target):
         hint = f"{_ELSEWHERE[:-1]}, or replace it with --force."
-        raise OutputError(f"{target} exists already, and was not written by tcprof.", hint)
+        raise OutputError(f"{target} already exists and was not written by tcprof.", hint)
 
 
 def is_made_by_tcprof(path: Path) -> bool:

@@ -137,7 +137,7 @@ class Folders:
         """Return the file to read: of a report or a folder of tables its SQLite export, if that is there already."""
         if is_folder_export(path):
             if not name_export(path).is_file():
-                raise InputError(f"{path.name} is not read yet.", SHOW_FIRST)
+                raise InputError(f"{path.name} has not been read yet.", SHOW_FIRST)
             return self._confine(name_export(path))
         if path.suffix not in (*REPORT_SUFFIXES, STREAM_SUFFIX):
             return path

@@ -95,7 +95,7 @@ FORMAT = format_option(_FORMATS, "Output format, by default text; junit shows th
 )
 @takes(SIDES, COMPARED_OUTPUT, WINDOW, WARM_UP, ROWS, MAP, GATE, MISMATCH, NO_CACHE, FORCE, ALL, FORMAT, WIDE, PAGE)
 def compare(ctx: typer.Context, asked: Asked) -> None:
-    """Compare recordings: what is faster, by how much, and how certain.
+    """Compare recordings: what is faster, by how much, and how certain that is.
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings per side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.

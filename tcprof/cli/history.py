@@ -124,7 +124,7 @@ def list_runs(asked: Asked) -> None:
 def show(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="Run number, BRANCH@latest, BRANCH@-2 (the one before) or commit:HASH."),
+        typer.Argument(metavar="RUN", help="Run number, BRANCH@latest, BRANCH@-2 (the previous one) or commit:HASH."),
     ],
     asked: Asked,
 ) -> None:
@@ -174,8 +174,8 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
 def trend(asked: Asked) -> None:
     """Show at which commits a program's figures changed, and what changed there.
 
-    It covers the series of the newest run. Where the analyses of both sides are kept, it compares them.
-    '-o NAME.html' writes a page with a chart per series.
+    It covers the series of the newest run. If the store has the analyses of both sides, it compares them. '-o
+    NAME.html' writes a page with a chart per series.
     """
     from tcprof.history.trends import explain_step, read_trends
     from tcprof.views.trends import view_trends

@@ -126,8 +126,8 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics.
 
-    Afterwards, it shows the recording as 'tcprof show' does. The report, its SQLite export, the page and the saved
-    analysis (.tcprof) are written side by side, named after the script. Options of tcprof and nsys go before the
+    Afterwards, tcprof shows the recording as 'tcprof show' does, and leaves the report, its SQLite export, the page
+    and the saved analysis (.tcprof) side by side, named after the script. Options of tcprof and nsys go before the
     program; those that are not listed here are passed to nsys profile unchanged.
     """
     from tcprof.record.command import RecordOptions

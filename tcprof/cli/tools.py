@@ -40,8 +40,8 @@ def doctor(asked: Asked) -> None:
 def chips(asked: Asked) -> None:
     """List the GPU boards that tcprof knows, with their peaks.
 
-    SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). Peaks that no
-    source states, or on which sources differ, are unknown (–).
+    It shows SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). Peaks
+    that no source states, or on which sources differ, are unknown (–).
     """
     from tcprof.views.commands import view_boards
 

@@ -57,7 +57,8 @@ NCU = option(
 def show(asked: Asked) -> None:
     """Show a recording, or a job in a folder, on one screen.
 
-    The verdict, what to do first, and what loses most; for a job, what 'tcprof ranks' shows.
+    For a recording, it shows the verdict, what to do first, and where most time is lost; for a job, what 'tcprof
+    ranks' shows.
     """
     from tcprof.sources.registry import is_folder
     from tcprof.views.recording.show import view_recording
@@ -91,8 +92,8 @@ def ranges(asked: Asked) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
 
     A row covers all instances of a range with the same path, with the 95 % interval of their mean. Tensor-active time
-    is Tensor Active integrated over the window, so it adds up; "Tensor kernel share" is a share of the kernel time.
-    JSON and CSV have all rows and columns.
+    is Tensor Active integrated over the window, so values can be added up; "Tensor kernel share" is a share of the
+    kernel time. JSON and CSV have all rows and columns.
     """
     from tcprof.views.recording.ranges import view_ranges
 
@@ -106,8 +107,8 @@ def ranges(asked: Asked) -> None:
 def kernels(asked: Asked) -> None:
     """Show Tensor Active of every kernel.
 
-    Samples last longer than most kernels, so tcprof fits figures for each kernel's own time to them
-    and checks them against its name. JSON and CSV have all rows and columns.
+    Samples last longer than most kernels, so tcprof fits each kernel's figures to them, and checks the result against
+    the kernel's name. JSON and CSV have all rows and columns.
     """
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
@@ -133,8 +134,8 @@ def modules(asked: Asked) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
     A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
-    Tensor Active is the mean over these kernels' own time, from the fit. Time above ideal is the kernel time less
-    what the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
+    Tensor Active is the mean over these kernels' own time, from the fit. Time above ideal is the kernel time minus the
+    time that the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """
     from tcprof.views.recording.modules import NONE, view_modules
 

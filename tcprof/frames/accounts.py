@@ -205,7 +205,7 @@ _OF_STEP = (
 
 ADVICE = Schema(
     "advice",
-    "What to do about the program, and what it saves: one row for each finding, best first.",
+    "What to change in the program, and what each change saves: one row for each finding, best first.",
     (
         GPU,
         Text(

@@ -55,7 +55,7 @@ _TENSOR_RATE = "TFLOP on the Tensor Cores per second of the step time."
 
 RANK_STEPS = Schema(
     "rank_steps",
-    "Each step of each rank, without the last and warm-up, which need not be warm-up on all ranks.",
+    "Each step of each rank, without the last step and warm-up; which steps are warm-up may differ between ranks.",
     (
         RANK,
         _STEP,

@@ -102,7 +102,7 @@ FOLDED_MODULES = Schema(
     ),
 )
 
-_SIDES = {"base": "In the baseline", "new": "In the new side"}
+_SIDES = {"base": "In the baseline", "new": "On the new side"}
 _OF_SIDES = (
     ("alike_count", "how many modules the row stands for", "Modules", "count"),
     ("ns", "kernel time per step", "Time", "ns"),

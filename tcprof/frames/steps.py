@@ -6,9 +6,9 @@ from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, Schema, Text
 
 MEAN_POWER = Float(
     "power_w",
-    "Mean power of the GPU over the sampled part of the steps of *step_summary*, without the first 0.1 s of each run "
-    "of consecutive steps, since NVML updates the value only about every 100 ms. Unknown if this leaves less than "
-    "half of their time, less than 0.2 s or fewer than two samples.",
+    "Mean power of the GPU over the sampled part of the steps of *step_summary*, without the first 0.1 s of each "
+    "sequence of consecutive steps, since NVML updates the value only about every 100 ms. Unknown if this leaves "
+    "less than half of their time, less than 0.2 s or fewer than two samples.",
     title="Power",
     unit="W",
 )
@@ -38,7 +38,10 @@ STEPS = Schema(
             "Empty for all other steps, and for warm-up.",
             title="Slow",
         ),
-        Bool("counted", "Whether figures per step cover it: it is of the GPU's first role, not warm-up and not slow."),
+        Bool(
+            "counted",
+            "Whether figures per step cover it: it belongs to the GPU's first role, and is neither warm-up nor slow.",
+        ),
         Int(
             "host_ns",
             "Duration of the range on the CPU; for a detected step, the time from its first launch to the next step's.",

@@ -189,7 +189,7 @@ def check_export_place(files: ReportFiles) -> None:
         raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
     if export.exists() and not _is_export_or_left_of_one(export):
         raise OutputError(
-            f"{export} exists already and is not an nsys export.",
+            f"{export} already exists and is not an nsys export.",
             hint="Rename it: the report's export goes there.",
         )
 

@@ -79,7 +79,7 @@ class ReportFiles:
             if path.is_dir():
                 raise OutputError(f"{path} is a folder.", hint="Choose another name for the report.")
             if path.exists() and not force:
-                raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
+                raise OutputError(f"{path} already exists.", hint="Choose another name, or replace it with --force.")
 
     def stamps(self) -> dict[Path, tuple[int, ...]]:
         """Stamp the files that nsys writes, reports first; the stamp is empty for one that is not there."""

@@ -135,7 +135,7 @@ PROBLEMS: tuple[Problem, ...] = (
     CONFIDENTIAL,
     Problem(
         r"No such GPU|Invalid GPU id",
-        "nsys knows no GPU with that number",
+        "nsys finds no GPU with that number",
         "Record all GPUs, or list their numbers with 'nsys profile --gpu-metrics-devices=help' (up to 2023: "
         "'--gpu-metrics-device=help').",
     ),

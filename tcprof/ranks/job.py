@@ -163,7 +163,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
         raise explain_unknown_ranks(unknown)
     for source in sorted({rank.rank_from for rank in reduced} - {""}):
         files = sorted({rank.file for rank in reduced if rank.rank_from == source})
-        warnings.append(f"Rank numbers of {list_some(files)} come from {source}: the recording does not say them.")
+        warnings.append(f"Rank numbers of {list_some(files)} come from {source}: the recording does not contain them.")
     jobs = Counter(rank.job for rank in reduced if rank.job)
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]

@@ -89,7 +89,7 @@ def _check_importer(survey: Survey) -> tuple[Status, str, str]:
         substitute = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if substitute is not None and not substitute.problem:
             return "warn", f"{evidence}; {substitute.path} is used instead", remedy
-    return "fail", f"{evidence}, so recordings cannot become reports", remedy
+    return "fail", f"{evidence}, so recordings cannot be converted into reports", remedy
 
 
 def _check_presence(machine: Machine) -> tuple[Status, str, str]:

@@ -23,8 +23,8 @@ from tcprof.record.plan import find_metric_set, try_metric_set
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
 _NO_TENSOR_METRIC = (
-    "nsys's graphics sets (ga10x-gfxt, ga10x-gfxact, ad10x-gfxt) have no tensor metric, nor has TU11x: record with the "
-    "general set, which 'nsys profile --gpu-metrics-set=help' lists, or use a newer nsys."
+    "nsys's graphics sets (ga10x-gfxt, ga10x-gfxact, ad10x-gfxt) and its set for TU11x have no tensor metric: record "
+    "with the general set, which 'nsys profile --gpu-metrics-set=help' lists, or use a newer nsys."
 )
 _ON_WSL = "If nsys finds no counters: NVIDIA Control Panel, Developer, Manage GPU Performance Counters, Allow all."
 _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under nsys 2023

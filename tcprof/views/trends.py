@@ -200,7 +200,7 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
         Heading("Trend", "Values in commit order, oldest first.", words=True),
         Heading(
             "Level",
-            "Mean since the last change, or of all recordings if few.",
+            "Mean since the last change, or over all recordings if there are few.",
             after=("95 % interval",),
             columns=("level", "low", "high"),
         ),
@@ -243,7 +243,7 @@ def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
         for name, first, second in find_circumstances(before, after)
     ]
     why = explain(before, after) or (
-        "No saved analyses of both sides are kept: 'tcprof history add --keep' keeps them.",
+        "The store does not have the saved analyses of both sides: 'tcprof history add --keep' keeps them.",
     )
     return Section(f"change-{place}", title, (Notes((), items=lines), Notes((*circumstances, *why))))
 

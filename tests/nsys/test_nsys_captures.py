@@ -58,7 +58,7 @@ def test_captures_of_before_are_replaced_only_if_forced(run, machine: Path, ther
     (machine / there).write_text("mine")
     assert run("profile", *CAPTURES, "serve.py") == 3
     shown = capfd.readouterr()
-    assert f"{there} exists already" in shown.err
+    assert f"{there} already exists" in shown.err
     assert "served" not in shown.out
     assert (machine / there).read_text() == "mine"
 

@@ -147,7 +147,7 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(run, machin
         "train.tcprof",
     }
     assert run("profile", "train.py") == 3
-    assert "exists already" in capfd.readouterr().err
+    assert "already exists" in capfd.readouterr().err
     assert run("profile", "--force", "train.py") == 0
 
 
@@ -157,7 +157,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     there.write_text("mine")
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
     shown = capfd.readouterr()
-    assert "runs-2.sqlite exists already and is not an nsys export." in shown.err
+    assert "runs-2.sqlite already exists and is not an nsys export." in shown.err
     assert "trained" not in shown.out
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
     there.unlink()

@@ -80,7 +80,7 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "vgpu": ("virtual GPU", "administrator"),
     "confidential": ("Confidential Compute", "turn it off"),
     "unsupported": ("can sample no GPU here", "newer nsys"),
-    "no_gpu": ("knows no GPU with that number", "Record all GPUs"),
+    "no_gpu": ("finds no GPU with that number", "Record all GPUs"),
     "spelling": ("does not know one of its options", "nsys profile --help"),
     "twice": ("does not know one of its options", "nsys profile --help"),
     "no_program": ("was not found", "Check its path"),
@@ -138,7 +138,7 @@ def test_what_cannot_be_written_is_found_before(tmp_path: Path):
     (tmp_path / "folder.nsys-rep").mkdir()
     check_output(tmp_path / "x.nsys-rep", force=True)
     for name in ("x", "x.nsys-rep"):
-        with pytest.raises(OutputError, match="exists already") as caught:
+        with pytest.raises(OutputError, match="already exists") as caught:
             check_output(tmp_path / name, force=False)
         assert "--force" in caught.value.hint
     with pytest.raises(OutputError, match="is a folder"):

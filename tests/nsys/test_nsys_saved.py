@@ -48,7 +48,7 @@ def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: b
     before = there.read_bytes()
     assert run("profile", "--gpus", "none", "train.py") == 3
     shown = capfd.readouterr()
-    assert "train.tcprof exists already" in shown.err
+    assert "train.tcprof already exists" in shown.err
     assert "trained" not in shown.out
     assert there.read_bytes() == before
     assert run("profile", "--gpus", "none", "--force", "train.py") == 0

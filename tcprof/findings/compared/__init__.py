@@ -245,7 +245,7 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
         return texts if texts[0] != texts[1] and all(map(any, facts)) else []  # what one does not say may be the same
 
     if sources := differ(lambda recording: _SOURCES[recording.tensor_source]):
-        sentence = f"Tensor Active comes from {sources[0]} in the baseline, from {sources[1]} in the new side"
+        sentence = f"Tensor Active comes from {sources[0]} in the baseline, but from {sources[1]} on the new side"
         yield _caution("different-samples", sentence=sentence)
     for rule, what, facts in (
         ("different-drivers", "driver", differ(lambda recording: recording.recording.driver_version)),

@@ -159,8 +159,8 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
     saved = saved_by(step, products, "fp64", after) + MEASURED["fp64"]["bytes"] * other_ns
     text = (
         "Use float32" + ", with TF32" * (after == "tf32"),
-        f"FP64 kernels take {step.format_share(time_of(rows))}, matrix multiplications among them "
-        f"{units.format_pct(step.share_pct(time_of(products)))}",
+        f"FP64 kernels take {step.format_share(time_of(rows))}, including "
+        f"{units.format_pct(step.share_pct(time_of(products)))} in matrix multiplications",
         "Networks seldom need float64, which is NumPy's default. If you do need double precision, ignore this.",
     )
     option = Option(text[0][len("Use ") :], CODE["float32"], step.price_kernels(saved))

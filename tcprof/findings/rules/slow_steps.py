@@ -10,7 +10,7 @@ from tcprof.findings.pricing.step import Step
 
 _FEWEST = 2  # slow steps of a cause: it recurs
 _CERTAIN = 0.5  # of the excess: so much the cause is known to fill, see ``tcprof.frames.STEPS``
-_FEW_SIZES = "pad inputs to a few sizes, so that each is prepared once"
+_FEW_SIZES = "pad inputs to a few sizes, so that each size is prepared once"
 _REMEDIES = {  # of each cause: what to do, in more words, and its code
     ALLOCATES: ("Keep allocated memory", "use expandable segments", "expandable_segments"),
     LOADS: (

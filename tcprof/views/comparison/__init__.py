@@ -71,7 +71,7 @@ from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_s
 from tcprof.views.tables import Table
 
 _QUANTITIES = (
-    "Medians per step without warm-up, and the change with its 95 % interval; the mean stands below the median where "
+    "Medians per step without warm-up, and the change with its 95 % interval; the mean is shown below the median if "
     "the two disagree. Higher and lower are significant; ~ is inconclusive, which does not mean that nothing changed."
 )
 _PARTS = (

@@ -320,8 +320,9 @@ _COLUMNS = (
 _FURTHER = ("base_precision", "base_count", "new_count")  # on a page only when its reader asks
 _BRIEF = ("status", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct")
 _STATUSES = (
-    "same: name and launch geometry agree; renamed: matched by place or by name, with another name or geometry; new "
-    "and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded as a whole."
+    "same: name and launch geometry agree; renamed: matched by position or by name, but with another name or "
+    "geometry; new and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded "
+    "as a whole."
 )
 
 

@@ -41,9 +41,8 @@ from tcprof.views.recording.icicle import (
 _SIDES = ("base", "new")
 COMPARED = (
     "Both sides share one time scale: the mean {unit} of each, without warm-up. Time classes have the same colours "
-    "on all pages; the line below a block says better or worse. Hatched is idle. Click to zoom both sides and select "
-    "the "
-    "block's row in the table."
+    "on all pages; the line below a block shows whether it got better or worse. Hatched blocks are idle time. Click "
+    "to zoom both sides and select the block's row in the table."
 )
 _SEVERAL = "A side with several recordings is shown by its typical one."
 _LAYERS = "Layers of a list are one block (*)."
