@@ -99,7 +99,7 @@ def unfused_optimizer(step: Step) -> list[Advice]:
         f"Launching the optimizer's many kernels takes the CPU {step.format_share(on_cpu)}"
         if on_cpu > time
         else f"The optimizer's many kernels take {step.format_share(time)}",
-        "Each reads and writes the optimizer's state; a fused optimizer does so once.",
+        "Each reads and writes the optimizer state; a fused one does so once.",
     )
     gain = step.price_kernels(saved, spared_ns=spared)
     options = [Option("a fused optimizer", CODE["fused_adam" if is_adam else "fused_sgd"], gain)]
