@@ -55,8 +55,8 @@ FORBIDDEN = re.compile(
     r"|\bto one side\b|\bThis holds unless\b|\bruns of one program differ by\b|\brenamed kernels\b|\btoo little for\b"
     # Word order and idioms of another language: "unknown where" is "unknown if", "X, less Y" is "X minus Y".
     r"|\bexists already\b|\bwhere (?:not|it has none|there is none|none is|none does)\b|\bunder (?:no kernel|kernels\b)"
-    r"|\b(?:time|window|ns), less\b(?! than)|\bless (?:what|that|its)\b|\bworks long\b|\bof the SMs\."
-    r"|\bthe one before\b|\bwhat was read\b|\bThose of the FMA pipe\b|\bPasses through\b|\bwhole graphs\b|\bHow often two runs\b"
+    r"|\b(?:time|window|ns), less\b(?! than)|\bless (?:what|that|its)\b|\bworks long\b|\bof the SMs\.|\bwhole graphs\b"
+    r"|\bthe one before\b|\bwhat was read\b|\bThose of the FMA pipe\b|\bPasses through\b|\bHow often two runs\b"
     r"|\bonly in the new\b|\bknows no (?:GPU|rank)\b|\bby itself\b|\bloses? most\b|\bof whatever\b|\b[Hh]atched is\b"
     r"|, of$|\bof one kind differ\b|\bdoes not say (?:them|it)\b|\bstands (?:below|above|beside)\b|\bis reduced where\b"
 )
