@@ -21,7 +21,9 @@ from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.analysis.replay import Waits
+from tcprof.findings import rules
 from tcprof.findings.advise import advise
+from tcprof.findings.pricing import CODE
 from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, Rule, name_advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
@@ -165,7 +167,7 @@ def test_what_is_compiled_is_not_told_to_be() -> None:
     code = [line for option in advice["mixed-precision-overhead"].options for line in option.code]
     assert code
     assert not any("torch.compile(model)" in line for line in code)
-    assert code[0].startswith("@torch.compile  # the loss too")
+    assert code[0].startswith("@torch.compile  #")
 
 
 def test_idle_time_has_one_reason(tmp_path: Path) -> None:
@@ -303,6 +305,11 @@ def test_unknown_chips_have_no_price(tmp_path: Path) -> None:
     (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "fp32-matmul"]
     assert math.isnan(advice.gain.likely_ns)
     assert advice.confidence == "low"
+
+
+def test_all_code_to_paste_is_of_a_rule() -> None:
+    sources = "".join(path.read_text() for path in Path(str(rules.__file__)).parent.glob("*.py"))
+    assert [name for name in CODE if f'"{name}"' not in sources] == []
 
 
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.names[0])
