@@ -102,11 +102,7 @@ def tree(folder, name, *ranges):
     ("base", "new", "paths"),
     [
         ([("a", 10, 20)], [("x", 0, 5), ("a", 10, 20)], ["", "x", "a"]),
-        (
-            [("a", 0, 10), ("b", 20, 30)],
-            [("a", 0, 10), ("x", 2, 4), ("b", 20, 30)],
-            ["", "a", "a / x", "b"],
-        ),
+        ([("a", 0, 10), ("b", 20, 30)], [("a", 0, 10), ("x", 2, 4), ("b", 20, 30)], ["", "a", "a / x", "b"]),
     ],
 )
 def test_rows_are_in_the_order_of_a_tree_with_new_ones_where_they_belong(tmp_path, base, new, paths):

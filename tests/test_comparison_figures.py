@@ -76,10 +76,7 @@ class TestSteps:
     @pytest.mark.slow
     def test_hostile_names_are_text(self, tmp_path):
         comparisons = compare_hostile(tmp_path)
-        for figure in (
-            figure_steps(comparisons, 0),
-            figure_waterfall(comparisons[0], 0, TIME),
-        ):
+        for figure in (figure_steps(comparisons, 0), figure_waterfall(comparisons[0], 0, TIME)):
             texts = [note.text for note in figure.layout.annotations]
             texts += [text for trace in figure.data for text in (*(trace.hovertext or ()), trace.name or "")]
             for text in texts:

@@ -11,12 +11,7 @@ from scipy import stats
 
 from tcprof.analysis.samples.interval_estimates import find_means, find_medians
 from tcprof.comparison.statistics import estimates
-from tcprof.comparison.statistics.estimates import (
-    STUDENT_95,
-    Estimate,
-    add_run_deviation,
-    compare_estimates,
-)
+from tcprof.comparison.statistics.estimates import STUDENT_95, Estimate, add_run_deviation, compare_estimates
 from tcprof.comparison.statistics.verdicts import compare_repeats, is_measured, mann_whitney
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))

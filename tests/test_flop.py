@@ -13,11 +13,7 @@ from report_inputs import summarize
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.flop import (
-    WHOLE,
-    WRAPPERS,
-    count_flop,
-)
+from tcprof.analysis.flop import WHOLE, WRAPPERS, count_flop
 from tcprof.analysis.kernels.untraced import Quiet, Untraced
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
@@ -225,8 +221,7 @@ def convolved(taken: Sequence[Sequence[int]], process: int = 1000) -> Step:
 
 
 @pytest.mark.parametrize(
-    ("taken", "flop"),
-    [([[2, 16, 8, 8]], CONVOLVED), ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED), ([], UNKNOWN)],
+    ("taken", "flop"), [([[2, 16, 8, 8]], CONVOLVED), ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED), ([], UNKNOWN)]
 )
 def test_what_a_convolution_made_is_what_the_first_op_took(taken: Sizes, flop: float, read: Read) -> None:
     assert useful(read(convolved(taken).sampled())) == pytest.approx(flop, nan_ok=True, rel=0)

@@ -2,16 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import (
-    COMPARISON,
-    GPUS,
-    MODULE_CHANGES,
-    SAMPLES,
-    SCHEMAS,
-    WATERFALL,
-    Schema,
-    plain_texts,
-)
+from tcprof.frames import COMPARISON, GPUS, MODULE_CHANGES, SAMPLES, SCHEMAS, WATERFALL, Schema, plain_texts
 from tcprof.frames.schema import END, FLOAT, GPU, INT, START, Float, Int, Text
 
 SMALL = Schema("small", "A frame.", (Int("row", "Row."), Text("name", "Name."), Float("x_pct", "x.")))

@@ -229,11 +229,7 @@ def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
             without_interval(make_row(base=UNKNOWN, new=UNKNOWN, ratio=UNKNOWN, verdict="")),
             "unknown in the baseline and in the new recording",
         ),
-        (
-            "time > +5%",
-            without_interval(make_row(base=0.0, ratio=UNKNOWN)),
-            NO_RATIO,
-        ),
+        ("time > +5%", without_interval(make_row(base=0.0, ratio=UNKNOWN)), NO_RATIO),
         ("tensor_cycles > +5%", make_row(), NOT_RECORDED),
         (
             "tensor_active_peak < 30",

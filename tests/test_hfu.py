@@ -134,10 +134,7 @@ def test_the_table_has_them_where_they_are_known(sides: tuple[Path, Path], run: 
     assert "\nMFU" not in out
 
 
-@pytest.mark.parametrize(
-    ("condition", "status"),
-    [("mfu < 17", 0), ("mfu < 18", 1), ("hfu > +3pt", 1)],
-)
+@pytest.mark.parametrize(("condition", "status"), [("mfu < 17", 0), ("mfu < 18", 1), ("hfu > +3pt", 1)])
 def test_conditions_on_them(sides: tuple[Path, Path], run: Run, condition: str, status: int) -> None:
     done = run("compare", *sides, "--warm-up", "all", "--strict", "--fail-if", condition)
     assert done.status == status, done.out

@@ -72,22 +72,10 @@ FIXTURES = {
 
 
 # Steps alone, in epochs, of other kernels for each size, in graphs, found in part, and none. The others repeat these.
-KINDS_OF_STEPS = (
-    "jax_mlp",
-    "matmul",
-    "mnist_amp",
-    "inference_fp16_last",
-    "mlp_fp16",
-    "transformer_tf32",
-)
+KINDS_OF_STEPS = ("jax_mlp", "matmul", "mnist_amp", "inference_fp16_last", "mlp_fp16", "transformer_tf32")
 
 
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        *first(3, ((name, FIXTURES[name]) for name in KINDS_OF_STEPS)),
-    ],
-)
+@pytest.mark.parametrize(("name", "count"), [*first(3, ((name, FIXTURES[name]) for name in KINDS_OF_STEPS))])
 def test_fixtures_without_their_ranges(name, count, tmp_path):
     """As many as the program took steps, and each begins with the step's first kernel."""
     known = tcprof.read(FOLDER / f"{name}.sqlite", kernels=False)

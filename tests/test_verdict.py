@@ -236,10 +236,7 @@ class TestSentences:
         ("file", "parts"),
         [
             ("mnist_amp", ["busy 0.29 % of the step.", "launch-bound"]),
-            (
-                "transformer_eager",
-                ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %, small grid 6.2 %)"],
-            ),
+            ("transformer_eager", ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %, small grid 6.2 %)"]),
             (
                 "jax_mlp",
                 [
@@ -247,10 +244,7 @@ class TestSentences:
                     "CUDA graphs took 99.8 % of the time; the recording does not show the kernels in them.",
                 ],
             ),
-            (
-                "matmul",
-                ["from the GPU's first activity to its last", "The highest Tensor Active of a range is 94.0 %"],
-            ),
+            ("matmul", ["from the GPU's first activity to its last", "The highest Tensor Active of a range is 94.0 %"]),
             ("mlp_fp32", ["No kernel uses the Tensor Cores."]),
             ("wmma", ["tensor kernels 14.4 % (Tensor Active 4.3 % while they ran)"]),
         ],

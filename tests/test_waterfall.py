@@ -172,11 +172,7 @@ CHANGES = {  # the sides, Tensor Active of both and its change, and its parts
         program((NVJET, 0, 100_000), samples=[40] * 10 + [0] * 10),
         program((NVJET, 0, 100_000), (CAST, 100_000, 200_000), samples=[40] * 10 + [0] * 10),
         "40  20  -20",
-        {
-            "idle": pytest.approx(0, abs=1e-9),
-            "mix": pytest.approx(-20, abs=1),
-            "intensity": pytest.approx(0, abs=0.5),
-        },
+        {"idle": pytest.approx(0, abs=1e-9), "mix": pytest.approx(-20, abs=1), "intensity": pytest.approx(0, abs=0.5)},
     ),
     "a tensor kernel came: the mix, and not the intensity either": (
         program((ADD, 0, 100_000), samples=[0] * 20),
@@ -214,11 +210,7 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
 # Recordings
 
 
-PAIRS = (
-    ("mnist_fp32", "mnist_amp"),
-    ("mlp_fp32", "mlp_fp16"),
-    ("jax_mlp", "gan_fp16"),
-)
+PAIRS = (("mnist_fp32", "mnist_amp"), ("mlp_fp32", "mlp_fp16"), ("jax_mlp", "gan_fp16"))
 
 
 @pytest.fixture(scope="module")

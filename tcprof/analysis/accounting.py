@@ -15,12 +15,7 @@ from tcprof.analysis.modules.summary import assign_modules, find_rows, summarize
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
 from tcprof.analysis.steps.step_summary import add_rates_of_kinds
-from tcprof.analysis.time.account import (
-    account_for_time,
-    classes_of_activities,
-    classify_time,
-    compute_time_account,
-)
+from tcprof.analysis.time.account import account_for_time, classes_of_activities, classify_time, compute_time_account
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import KERNEL_INSTANCES, SLOW_PATH, WARM_UP_PATH
 from tcprof.frames.schema import Deferred

@@ -118,10 +118,7 @@ WHOLE: dict[str, Formula] = {
     "aten::_efficient_attention_backward": _packed(_attend_backward, 4, 6),
 }
 # These call others as a rule, which then count; where none of those below is called either, they are one product.
-WRAPPERS: dict[str, Formula] = {
-    "aten::linear": _take(_apply_linear, 0, 1),
-    "aten::matmul": _take(_multiply_any, 0, 1),
-}
+WRAPPERS: dict[str, Formula] = {"aten::linear": _take(_apply_linear, 0, 1), "aten::matmul": _take(_multiply_any, 0, 1)}
 NOT_COUNTED = frozenset(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"))  # by the reference, which these are of
 CONVOLUTIONS = frozenset(
     (

@@ -62,10 +62,7 @@ class Comparison:
 
 @plain_texts()
 def compare(
-    base: Side | Analysis,
-    new: Side | Analysis,
-    mapping: Mapping[str, str] = _NOTHING,
-    allow_mismatch: bool = False,
+    base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, allow_mismatch: bool = False
 ) -> Comparison:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 

@@ -48,12 +48,7 @@ TIMELINE = Schema(
     "Where the time went: one row for each GPU and path, without warm-up, and one with an empty path for the whole "
     f"capture. Every nanosecond of the GPU windows is in exactly one column; {_OVERLAPS}. All GPU work in the window "
     "counts, whichever range launched it.",
-    (
-        GPU,
-        *PLACE,
-        Int("instance_count", COUNTED),
-        *TIMES,
-    ),
+    (GPU, *PLACE, Int("instance_count", COUNTED), *TIMES),
     key=("gpu", "path_id"),
 )
 

@@ -90,12 +90,7 @@ _OF_KERNELS = [
     for kind, name, meaning, title in (
         (Text, "name", "the kernel's name; empty if it has no such kernel", ""),
         (Text, "geometry", "grid and block", ""),
-        (
-            Text,
-            "class",
-            "class, such as FP32 matmuls (convolutions included) or FP16 tensor kernels",
-            "Class",
-        ),
+        (Text, "class", "class, such as FP32 matmuls (convolutions included) or FP16 tensor kernels", "Class"),
         (Float, "count", "number of launches", "Launches, {}"),
         (Float, "ns", "sum of their durations", "Time, {}"),
         (Float, "tensor_active_pct", "Tensor Active while they ran, from the fit", "Tensor Active, {}"),

@@ -138,11 +138,7 @@ RANKS = Schema(
         _CPU,
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
-        Float(
-            "last_pct",
-            "Share of its collectives that it was the last rank to start.",
-            title="Last to arrive",
-        ),
+        Float("last_pct", "Share of its collectives that it was the last rank to start.", title="Last to arrive"),
         Float(
             "tensor_active_pct",
             "Tensor-active time of the kernels, as a share of the step time.",
@@ -153,11 +149,7 @@ RANKS = Schema(
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
         MEAN_POWER,
-        Signed(
-            "excess_ns",
-            "How much its own time exceeds the median of the others in its group.",
-            title="vs. median",
-        ),
+        Signed("excess_ns", "How much its own time exceeds the median of the others in its group.", title="vs. median"),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
         Signed(
@@ -208,11 +200,7 @@ JOB = Schema(
         Int("rank_count", "Ranks with a recording here.", title="Ranks"),
         Float("step_time_ns", "Median over the ranks of their mean step time.", title="Step time"),
         Float("tensor_tflops", f"{_TENSOR_RATE} Sum over the ranks.", title="Tensor FLOP/s"),
-        Float(
-            "useful_tflops",
-            "Useful TFLOP per second of the step time. Sum over the ranks.",
-            title="Useful FLOP/s",
-        ),
+        Float("useful_tflops", "Useful TFLOP per second of the step time. Sum over the ranks.", title="Useful FLOP/s"),
         Float(
             "mfu_pct",
             "useful_tflops, as a share of the sum of the ranks' peaks, each at the precisions of its kernels (see "

@@ -125,8 +125,7 @@ INSTANCES = Schema(
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         *_UTILIZATION,
         Bool(
-            "left_out",
-            "Whether it is, or lies in, a warm-up step or a slow step; no figure of its path includes it.",
+            "left_out", "Whether it is, or lies in, a warm-up step or a slow step; no figure of its path includes it."
         ),
     ),
     key=("gpu", "range"),

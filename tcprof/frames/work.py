@@ -77,10 +77,7 @@ KERNELS = Schema(
         Float("tensor_active_high_pct", "Upper end of the 95 % interval."),
         Float("tensor_cycles", "Tensor cycles of all its launches, where recorded."),
         Float(
-            "tensor_cycles_per_launch",
-            "Mean tensor cycles per launch.",
-            title="Tensor cycles per launch",
-            unit="count",
+            "tensor_cycles_per_launch", "Mean tensor cycles per launch.", title="Tensor cycles per launch", unit="count"
         ),
         Float("tensor_flop", "FLOP on the Tensor Cores, where instruction family and precision are known."),
         Float("tensor_tflops", "TFLOP on the Tensor Cores per second of its time.", title="Tensor FLOP/s"),

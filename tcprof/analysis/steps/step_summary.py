@@ -96,10 +96,7 @@ def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
 
 
 def summarize_steps(
-    steps: pd.DataFrame,
-    activities: pd.DataFrame,
-    functions: Functions,
-    samples: Samples | None = None,
+    steps: pd.DataFrame, activities: pd.DataFrame, functions: Functions, samples: Samples | None = None
 ) -> pd.DataFrame:
     """Summarize the counted steps, see ``tcprof.frames.STEP_SUMMARY``.
 
@@ -118,11 +115,7 @@ def summarize_steps(
 
 
 def _summarize(
-    gpu: int,
-    steps: pd.DataFrame,
-    activities: pd.DataFrame,
-    functions: Functions,
-    samples: Samples | None,
+    gpu: int, steps: pd.DataFrame, activities: pd.DataFrame, functions: Functions, samples: Samples | None
 ) -> dict[str, float]:
     start, step_ns = steps["gpu_start_ns"].to_numpy(np.int64), steps["step_ns"]
     last = start + steps["gpu_window_ns"].to_numpy(np.int64)
