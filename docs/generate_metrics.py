@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tcprof.frames import SCHEMAS
+from tcprof.frames import NCU_METRICS, SCHEMAS
 
 HEAD = """# The frames and their columns
 
@@ -16,7 +16,11 @@ def render() -> str:
     """The page as Markdown."""
     parts = [HEAD]
     for schema in SCHEMAS:
-        rows = "\n".join(f"| `{c.name}` | {c.title} | {c.unit} | {c.dtype} | {c.meaning} |" for c in schema.columns)
+        names = {name: f" Nsight Compute: `{metric}`." for name, metric in NCU_METRICS.items()}
+        rows = "\n".join(
+            f"| `{c.name}` | {c.title} | {c.unit} | {c.dtype} | {c.meaning}{names.get(c.name, '')} |"
+            for c in schema.columns
+        )
         head = "| column | title | unit | dtype | meaning |\n|---|---|---|---|---|"
         parts.append(f"## {schema.name}\n\n{schema.meaning}\n\n{head}\n{rows}\n")
     return "\n".join(parts)

@@ -79,7 +79,7 @@ def _rows_of(text: str) -> list[str]:
 
 def test_ranges_as_json(run: Run) -> None:
     document = json.loads(run("ranges", AMP, "--format", "json").out)
-    assert list(document) == [*ABOUT, "checks", "rows", "faults", "warnings"]
+    assert list(document) == [*ABOUT, "checks", "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
     assert document["recording"]["tensor_source"] == "cycles"
     assert document["rows"][0]["path"] == ""
@@ -240,7 +240,7 @@ def test_export_writes_every_frame(file_format: str, run: Run, tmp_path: Path) -
     assert done.status == 0
     read = pd.read_csv if file_format == "csv" else pd.read_parquet
     about = json.loads((tmp_path / "frames" / "recording.json").read_text())
-    assert list(about) == [*ABOUT, "checks", "faults", "warnings"]
+    assert list(about) == [*ABOUT, "checks", "faults", "warnings", "ncu_metrics"]
     assert about["recording"]["file"] == "small.sqlite"
     frames = {path.stem: read(path) for path in (tmp_path / "frames").glob(f"*.{file_format}")}
     assert sorted(frames) == sorted(FRAMES)

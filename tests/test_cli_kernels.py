@@ -49,7 +49,7 @@ def test_text_fits_80_columns(by: str, run: Run) -> None:
 
 def test_json_has_all_rows_and_columns(run: Run) -> None:
     document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
-    assert list(document) == [*FIRST_KEYS, "rows", "faults", "warnings"]
+    assert list(document) == [*FIRST_KEYS, "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
     frame = tcprof.read(AMP).kernels
     assert len(document["rows"]) == len(frame) > 20

@@ -33,7 +33,7 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
 
 def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
     document = json.loads(run("modules", LLAMA, "--format", "json", "--limit", 1).out)
-    assert list(document) == [*FIRST_KEYS, "steps", "rows", "faults", "warnings"]
+    assert list(document) == [*FIRST_KEYS, "steps", "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["kind"], document["steps"]) == ("modules", {"0": STEPS})
     frame = tcprof.read(LLAMA).modules
     assert len(document["rows"]) == len(frame) > 100

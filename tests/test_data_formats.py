@@ -5,13 +5,18 @@ import io
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+from builders import FIXTURES
+from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcprof.frames import NCU_METRICS
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
@@ -98,3 +103,19 @@ def test_a_spreadsheet_gets_no_formula(formula: str, before: str) -> None:
     written = io.StringIO()
     load_format("spreadsheet").write(Document("test", rows=frame), PLAIN, written)
     assert written.getvalue() == as_csv(safe)
+
+
+def test_outputs_have_the_names_of_nsight_compute_beside_ours(tmp_path: Path, run: Run) -> None:
+    recording, name = FIXTURES / "mlp_fp16.sqlite", NCU_METRICS["tensor_active_pct"]
+    assert json.loads(run("kernels", recording, "--format", "json").out)["ncu_metrics"]["tensor_active_pct"] == name
+    for form in ("csv", "parquet"):
+        assert run("export", recording, "-o", tmp_path / form, "--format", form).status == 0
+        about = json.loads((tmp_path / form / "recording.json").read_text())
+        assert about["ncu_metrics"]["tensor_active_pct"] == name
+    field = pq.read_schema(tmp_path / "parquet" / "kernels.parquet").field("tensor_active_pct")
+    assert field.metadata[b"ncu"].decode() == name
+    assert run("export", recording, "--chrome-trace", tmp_path / "a.json").status == 0
+    args = [event.get("args", {}) for event in json.loads((tmp_path / "a.json").read_text())["traceEvents"]]
+    kernels = [each for each in args if name in each]
+    assert kernels
+    assert all(each[name] == each["tensor_active_pct"] for each in kernels)

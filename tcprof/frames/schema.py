@@ -28,6 +28,16 @@ SIGNED = (-_MOST, _MOST)  # limits of shifts and differences
 ON_CLOCK = (-(2.0**54), 2.0**54)  # limits of times
 OR_NONE = (-1.0, 2.0**32)  # limits of numbers of something that may be -1, for none
 LARGEST_UNCOVERED_PCT = 1.0  # what is left out of a sum that counts as the whole
+_TENSOR_ACTIVE = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+# What Nsight Compute calls the figures of some columns.
+NCU_METRICS = {
+    "tensor_active_pct": _TENSOR_ACTIVE,
+    "tensor_active_mean_pct": _TENSOR_ACTIVE,
+    "tensor_cycles": "sm__pipe_tensor_cycles_active.sum",
+    "sm_active_pct": "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "dram_read_bytes": "dram__bytes_read.sum",
+    "dram_write_bytes": "dram__bytes_write.sum",
+}
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 

@@ -22,7 +22,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.findings import Findings
-from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
+from tcprof.frames import COUNTED, NCU_METRICS, SAMPLE_METRICS, SAMPLES
 from tcprof.outputs import replace_file
 from tcprof.units import plain
 from tcprof.untrusted import without_surrogates
@@ -47,6 +47,7 @@ _KERNEL = (
     *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "launch_count", "median_ns"),
     *("bound", "fit", "name_verdict", "precision", "family", "tile"),
 )
+_TENSOR_ACTIVE = ("tensor_active_pct", NCU_METRICS["tensor_active_pct"])  # the other name is for those who seek it
 _INSTANCE = ("tensor_active_mean_pct", "tensor_cycles", "coverage_pct", "kernel_count", "kernel_ns")
 
 
@@ -113,19 +114,19 @@ def _draw_activities(trace: "_Trace", analysis: Analysis, gpu: int) -> None:
     launches = analysis.kernel_instances.set_index("activity")
     launches = launches[["tensor_active_ns", "duration_ns", "tensor_cycles", "kernel"]]
     events = analysis.activities[analysis.activities["gpu"] == gpu].join(launches)
-    kernel = events["kernel"].fillna(-1).to_numpy(np.int64)
+    kernel, length = events["kernel"].fillna(-1).to_numpy(np.int64), events["duration_ns"]
     figures = plain(analysis.kernels[list(_KERNEL)].round(6))
     kernels = [_to_json({name: value for name, value in row.items() if value not in (None, "")}) for row in figures]
     is_tensor = np.append(analysis.kernels["tensor_kernel"].to_numpy(bool), False)[kernel]
     events = events.assign(
         activity=events.index,
         cat=events["kind"].astype(str) + np.where(is_tensor, ",tensor", ""),
-        tensor_active_pct=100 * events["tensor_active_ns"] / events["duration_ns"].where(events["duration_ns"] > 0),
+        **dict.fromkeys(_TENSOR_ACTIVE, 100 * events["tensor_active_ns"] / length.where(length > 0)),
         grid=events["launch_geometry"].map(lambda text: text.partition(" ")[0]),
         block=events["launch_geometry"].map(lambda text: text.partition(" ")[2]),
         kernel=np.array([*kernels, ""], dtype=object)[kernel],
     )
-    names = ["activity", "process", "stream", "tensor_active_pct", "tensor_cycles", "grid", "block", "kernel"]
+    names = ["activity", "process", "stream", *_TENSOR_ACTIVE, "tensor_cycles", "grid", "block", "kernel"]
     title = "stream {stream}" + " of process {process}" * (events["process"].nunique() > 1)
     trace.draw(OUTSIDE + gpu, events, ["process", "stream"], title, names)
 

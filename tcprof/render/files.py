@@ -12,6 +12,7 @@ from tcprof.analysis.gaps import list_gaps
 from tcprof.errors import INSTALL_EXTRA, OutputError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.findings import Findings
+from tcprof.frames import NCU_METRICS
 from tcprof.outputs import check_target, is_made_by_tcprof, replace_file, replace_folder
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
@@ -71,12 +72,16 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
     names, gaps = list_files(file_format), list_gaps(analysis)
     with replace_folder(folder, last=ABOUT) as staged:
         with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
-            write_data("export", document_data(analysis, findings, {}), file)
+            write_data("export", {**document_data(analysis, findings, {}), "ncu_metrics": NCU_METRICS}, file)
         for name, frame_name in zip(names[1:], FRAMES, strict=True):
             frame = getattr(gaps if hasattr(gaps, frame_name) else analysis, frame_name)
             if file_format == "parquet":
                 table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
-                pq.write_table(table, staged / name)
+                fields = [
+                    field.with_metadata({"ncu": NCU_METRICS[field.name]}) if field.name in NCU_METRICS else field
+                    for field in table.schema
+                ]
+                pq.write_table(table.cast(pa.schema(fields, table.schema.metadata)), staged / name)
                 continue
             with (staged / name).open("w", encoding="utf-8", errors="replace", newline="") as file:
                 write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)

@@ -4,7 +4,7 @@ By the standard library: orjson refuses names with lone surrogates, and writes w
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcprof.render.formats import Style, Writer
@@ -22,8 +22,21 @@ _ROWS_AT_ONCE = 10_000
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
-    """Write all data, whatever a table leaves out."""
-    write_data(document.kind, document.data, file)
+    """Write all data, whatever a table leaves out, and what Nsight Compute calls the columns of the rows."""
+    data = document.data
+    if columns := {name for rows in data.values() for name in _columns(rows)}:
+        from tcprof.frames import NCU_METRICS  # here, since documents without rows need no pandas
+
+        metrics = {name: metric for name, metric in NCU_METRICS.items() if name in columns}
+        data = {**data, "ncu_metrics": metrics} if metrics else data
+    write_data(document.kind, data, file)
+
+
+def _columns(rows: Any) -> Iterable[str]:
+    """List the columns of a frame, or of rows."""
+    if hasattr(rows, "iloc"):
+        return [str(name) for name in rows.columns]
+    return rows[0] if isinstance(rows, list | tuple) and rows and isinstance(rows[0], dict) else ()
 
 
 def write_data(kind: str, data: Mapping[str, Any], file: Writer) -> None:
