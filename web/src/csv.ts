@@ -1,6 +1,6 @@
 /** What a page saves as CSV: figures and small tables; large tables are explorers. */
 import { download, find, findAll } from "./dom";
-import { ARRAY_TYPES, type Figure, type Value, type Values } from "./plotly";
+import type { Figure, Value } from "./plotly";
 
 export type Cells = readonly (Value | undefined)[];
 
@@ -22,37 +22,8 @@ export function saveCsv(name: string, rows: readonly Cells[]): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-/** A figure as rows: the table that it carries, or else the points of its traces; gaps are left out. */
-export function figureRows({ data = [], layout }: Partial<Pick<Figure, "data" | "layout">>): Cells[] {
-  const table = layout?.meta?.csv;
-  if (table) return [table.columns, ...table.rows];
-  const rows: Cells[] = [["series", "x", "y"]];
-  for (const trace of data) {
-    const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
-    const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
-    for (let i = 0; i < Math.max(x.length, y.length); i++) {
-      const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-      if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i]]);
-    }
-  }
-  return rows;
-}
-
-/** An array of a figure: plain, typed, or as plotly for Python packs it. */
-function valuesOf(values: Values | undefined): ArrayLike<Value> {
-  if (!values) return [];
-  if (!("bdata" in values)) return values;
-  const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
-  return new ARRAY_TYPES[values.dtype](bytes.buffer);
-}
-
-const MARKS: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
-
-/** A label of a figure as plain text: its first line, without what is markup. */
-function plainText(label: string): string {
-  const [line = ""] = label.split("<br>");
-  return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
-}
+/** The table that a figure carries: see tcprof/render/html/parts.py. */
+const figureRows = ({ layout: { meta: { csv } } }: Figure): Cells[] => [csv.columns, ...csv.rows];
 
 /** Start what saves them.
  *
@@ -64,8 +35,7 @@ export function startSaving(drawn: (id: string) => Cells[] | null): void {
     const target = document.getElementById(id)!;
     const rows = () => {
       if (target instanceof HTMLTableElement) return tableRows(target);
-      const figure = target as Partial<Figure>; // plotly leaves data and layout on the element that it has drawn in
-      return drawn(id) ?? figureRows(figure.data ? figure : JSON.parse(document.getElementById(target.dataset.figure!)!.textContent) as Figure);
+      return drawn(id) ?? figureRows(JSON.parse(document.getElementById(target.dataset.figure!)!.textContent) as Figure);
     };
     button.addEventListener("click", () => saveCsv(id, rows()));
   }

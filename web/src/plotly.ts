@@ -1,19 +1,7 @@
 /** The part of plotly.js that the pages use; its own script stands beside ours in the page. */
 
-/** An array of a figure as plotly for Python packs it: its type, and its bytes as base64. */
-export interface PackedArray {
-  dtype: keyof typeof ARRAY_TYPES;
-  bdata: string;
-}
-
-export const ARRAY_TYPES = {
-  f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array,
-  i2: Int16Array, u2: Uint16Array, i1: Int8Array, u1: Uint8Array,
-};
-
 /** A value of a figure; NaN and null are gaps. */
 export type Value = number | string | null;
-export type Values = ArrayLike<Value> | PackedArray;
 
 /** What a figure says of one of its traces: see the functions in tcprof that write `meta`. */
 export interface TraceMeta {
@@ -26,11 +14,6 @@ export interface TraceMeta {
 }
 
 export interface Trace {
-  name?: string;
-  orientation?: "h" | "v";
-  x?: Values;
-  y?: Values;
-  hovertext?: ArrayLike<string>;
   meta?: TraceMeta;
   customdata?: ArrayLike<string | string[]>;
 }
@@ -39,10 +22,8 @@ export interface Layout {
   height: number;
   font?: object;
   dragmode?: string | false;
-  meta?: {
-    /** The table that is saved in place of the figure's points. */
-    csv?: { columns: string[]; rows: Value[][] };
-  };
+  /** The table that is saved of the figure. */
+  meta: { csv: { columns: string[]; rows: Value[][] } };
 }
 
 export interface Figure {

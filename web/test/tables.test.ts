@@ -1,9 +1,8 @@
 // Tables of the pages: order, CSV, and what lies in the timeline's window.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvLine, figureRows } from "../src/csv";
+import { csvLine } from "../src/csv";
 import { countWithin, typical } from "../src/intervals";
-import type { Layout, PackedArray, Trace } from "../src/plotly";
 
 const ITEMS = {
   start: Float64Array.of(0, 2, 4, 10), end: Float64Array.of(1, 5, 5, 11), id: Uint32Array.of(7, 7, 8, 7),
@@ -14,24 +13,6 @@ test("CSV quotes what it must, and no name becomes a formula", () => {
   assert.equal(csvLine(["plain", "1.5", "-3e-9", ""]), "plain,1.5,-3e-9,");
   assert.equal(csvLine(['a "b", c', "two\nlines"]), '"a ""b"", c","two\nlines"');
   assert.equal(csvLine(["=1+1", "@x", "+y", "-z"]), "'=1+1,'@x,'+y,'-z");
-});
-
-test("a figure's points become rows, and gaps do not", () => {
-  const packed: PackedArray = { dtype: "f8", bdata: Buffer.from(Float64Array.of(50, 25).buffer).toString("base64") };
-  const data: Trace[] = [
-    { name: "line", x: [1, 2, null], y: [3, NaN, null] },
-    { name: "idle", orientation: "h", x: packed, y: [0, 1], hovertext: ["<b>a &lt;b&gt; &amp;lt; &#36;x</b><br>more", "c"] },
-  ];
-  assert.deepEqual(figureRows({ data }), [
-    ["series", "x", "y"], ["line", 1, 3], ["idle: a <b> &lt; $x", 50, 0], ["idle: c", 25, 1],
-  ]);
-});
-
-test("a figure that carries a table is saved as that", () => {
-  const layout: Layout = { height: 100, meta: { csv: { columns: ["number"], rows: [[1], [null]] } } };
-  const rows = figureRows({ data: [{ x: [5], y: [6] }], layout });
-  assert.deepEqual(rows, [["number"], [1], [null]]);
-  assert.equal(csvLine(rows[2]), "");
 });
 
 test("what lies in a window is counted with its part of it", () => {

@@ -1,9 +1,12 @@
 """The parts of a document as a page's templates take them: each with its kind, and what a script draws it from."""
 
+import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,8 +16,10 @@ from tcprof.render.html.timeline import pack_timeline
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.units import join_units
 from tcprof.views.document import Explorer, Figure, Grouping, HeatMap, Icicle, Line, Part, Section, Timeline
+from tcprof.views.figures import Settings
 from tcprof.views.tables import Cell, Heading, Table
 
+_MARKUP = re.compile(r"<[^>]*>")
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _SCALES = {"ns": 1.0, "pct": 1e-3, "hz": 1e5}  # of the units of columns: what one in the stored numbers is
@@ -55,12 +60,28 @@ def _draw(part: Part) -> Any:
         return Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
     if isinstance(part, Figure):
         figure = part.make()
+        table = {"columns": ["series", "x", "y"], "rows": list(_list_points(figure.data))}
+        figure.layout.setdefault("meta", {"csv": table})
         return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")
     if isinstance(part, Explorer):
         return pack_explorer(part)
     if isinstance(part, HeatMap):
         return Markup(_pack_cells(part))
     return pack_timeline(part.analysis) if isinstance(part, Timeline) else ""
+
+
+def _list_points(traces: Iterable[Settings]) -> Iterator[list[Any]]:
+    """List the points of a figure, each with the plain text of what it is of; gaps are left out."""
+    for trace in traces:
+        x, y = (np.asarray(trace.get(axis, ())).tolist() for axis in ("x", "y"))
+        labels = trace.get("hovertext", ()) if trace.get("orientation") == "h" else ()
+        for point, label in zip_longest(zip_longest(x, y), labels):
+            if point and not any(value is None or value != value for value in point):
+                names = (trace.get("name"), label if isinstance(label, str) else "")
+                yield [
+                    ": ".join(html.unescape(_MARKUP.sub("", name.split("<br>")[0])) for name in names if name),
+                    *point,
+                ]
 
 
 def _pack_cells(cells: HeatMap) -> str:

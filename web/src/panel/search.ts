@@ -49,15 +49,9 @@ export function startSearch(timeline: Timeline): void {
     event.preventDefault();
     event.stopPropagation();
   });
-  followClicks(list, choose);
-  input.addEventListener("blur", () => open(false));
-}
-
-function followClicks(list: HTMLElement, choose: (place: number) => void): void {
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // the input keeps the focus
-  list.addEventListener("click", ({ target }) => {
-    if (target instanceof Element) choose(Array.from(list.children).findIndex((each) => each.contains(target)));
-  });
+  list.addEventListener("click", ({ target }) => choose(Array.from(list.children).findIndex((each) => each.contains(target as Node))));
+  input.addEventListener("blur", () => open(false));
 }
 
 /** Let the work of what was found stand out everywhere, and say how much it is. */
