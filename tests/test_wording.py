@@ -95,7 +95,7 @@ BEGIN_WITH_A_VERB = {
         "frames",
         "saved",
     ),
-    *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
+    *("comparison", "comparison/matching", "comparison/statistics", "history", "ranks"),
     *("annotate", "nsys", "record", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),
     *("render", "render/formats", "render/html", "render/html/timeline"),
     *("views", "views/comparison", "views/figures", "views/recording"),
