@@ -130,10 +130,7 @@ def export(asked: Asked) -> None:
         if file is not None:
             check_target(file, (asked.recording,), force=asked.force)
     report = asked.read()
-    notes = (
-        *describe_base(report.analysis),
-        *report.warnings,
-    )  # now: a saved one may be damaged
+    notes = (*describe_base(report.analysis), *report.warnings)  # now: a saved one may be damaged
     written = []
     if output is not None:
         with progress(f"Drawing {output.name}" if figure else f"Writing {output}"):

@@ -32,8 +32,7 @@ FIT = option(
     "--kernels/--no-kernels",
 )
 KERNELS = option(
-    *("by", Literal["kernel", "path"], "kernel"),
-    "One row per kernel and launch geometry, or one per path as well.",
+    *("by", Literal["kernel", "path"], "kernel"), "One row per kernel and launch geometry, or one per path as well."
 ) | option("without_tensor_cores", bool, False, "Only kernels that do not use the Tensor Cores, with their total.")
 MODULES = option(
     "sort", Order, Order.CALLS, "Order of sibling modules: by first call, by time, or by time above ideal."

@@ -52,17 +52,12 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None,
     lost = (POOR, "see the warnings") if has_faults else (GOOD, "none found")
     checks.append((what, *lost))
     checks += _clock(analysis, gpu)
-    told_apart = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
+    resolved = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
     outside = sum(_share(analysis, gpu, ACTIVITY_TIME, entry) for entry in (BEFORE_STEPS, AFTER_STEPS))
     in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range") / max(1 - outside / 100, 1e-9)
-    if not math.isnan(told_apart) and analysis.tensor_source != "none":
-        checks.append(
-            (
-                "Kernel attribution",
-                _enough(told_apart),
-                f"{units.format_pct(told_apart)} of kernel time is attributed per kernel",
-            )
-        )
+    if not math.isnan(resolved) and analysis.tensor_source != "none":
+        sentence = f"{units.format_pct(resolved)} of kernel time is attributed per kernel"
+        checks.append(("Kernel attribution", _enough(resolved), sentence))
     if not math.isnan(in_ranges):
         whose = "the GPU's time" + " from the first step to the last" * (outside > 0)
         checks.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))

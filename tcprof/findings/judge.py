@@ -207,12 +207,7 @@ def first_line(analysis: Analysis, judged: GpuFindings) -> str:
     else:
         last = units.format_things(figures.count, f"{'detected ' * from_kernel_order(analysis)}step")
         return " · ".join((*_describe_step(figures, idle), last))
-    parts = (
-        first,
-        f"Tensor Active {units.format_pct(active)}",
-        f"{idle} {units.format_pct(idle_pct)}",
-        last,
-    )
+    parts = (first, f"Tensor Active {units.format_pct(active)}", f"{idle} {units.format_pct(idle_pct)}", last)
     return " · ".join(parts)
 
 

@@ -44,10 +44,7 @@ def judge_steps(
     unit = "the step" if math.isnan(figures.tensor_active_pct) else "the time"
     share = measure_shares(figures.time, figures.total_ns, figures.idle_pct)
     most = _largest_share(analysis, share, unit, is_idle_known, _idle_cause(analysis, figures) if is_idle_known else "")
-    details = (
-        *_list_launches(figures),
-        *_list_shares(analysis, figures.time, share, "the step", is_idle_known),
-    )
+    details = (*_list_launches(figures), *_list_shares(analysis, figures.time, share, "the step", is_idle_known))
     return (first, *most, *describe_roles(analysis, gpu), *describe_work_outside(figures)), details
 
 

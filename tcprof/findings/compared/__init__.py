@@ -184,6 +184,8 @@ def find_shared(comparison: Comparison) -> list[Finding]:
 def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
     """What a reader must know before the figures of a comparison, gravest first."""
     sides = comparison.base, comparison.new
+    repeat = comparison.base.recordings[0].recording.remedies.repeat
+    assumed = _caution("assumed-spread", sentence=_ASSUMED, remedy=repeat)
     return (
         *find_unmapped(comparison),
         *find_shared(comparison),
@@ -191,15 +193,7 @@ def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
         *_about_recorders(sides),
         *_about_captures(sides),
         *_about_ranges(sides),
-        *(
-            [
-                _caution(
-                    "assumed-spread", sentence=_ASSUMED, remedy=comparison.base.recordings[0].recording.remedies.repeat
-                )
-            ]
-            if comparison.spread != MEASURED
-            else []
-        ),
+        *([assumed] if comparison.spread != MEASURED else []),
     )
 
 

@@ -52,10 +52,7 @@ _REST = tuple(
     for place, column in enumerate(SAMPLES.columns)
     if column.name in SAMPLE_METRICS and column.unit not in COUNTED and column.name not in _DRAWN_ALREADY
 )
-METRICS = (
-    *(metric for metric in _REST if metric.unit == "pct"),
-    Curve("DRAM read + write", _DRAM, "#009E73", False),
-)
+METRICS = (*(metric for metric in _REST if metric.unit == "pct"), Curve("DRAM read + write", _DRAM, "#009E73", False))
 MEASURED = tuple(metric for metric in _REST if metric.unit != "pct")  # each in a strip of its own, in its unit
 FLOP_RATE = Curve("Tensor FLOP/s", (), "#8C6BB1")
 

@@ -87,11 +87,7 @@ _NAMES = "“Tensor Cores?” says “yes” if the counter and the name both sa
 
 
 def view_recording(
-    analysis: Analysis,
-    findings: Findings,
-    advice: Sequence[Advice],
-    limit: int | None = None,
-    with_notes: bool = False,
+    analysis: Analysis, findings: Findings, advice: Sequence[Advice], limit: int | None = None, with_notes: bool = False
 ) -> Document:
     """Show on one screen what a first look should see, and on a page all of a recording.
 
