@@ -20,7 +20,9 @@ DEFECT_STATUS = 70  # as EX_SOFTWARE in sysexits.h
 EXPORT_AGAIN = "Export the report again: nsys export --type=sqlite --force-overwrite=true REPORT.nsys-rep"
 # As long as no index has tcprof; with a release "pip install 'tcprof[{0}]'" and "pip install --upgrade tcprof".
 INSTALL_EXTRA = "pip install '.[{0}]' in a clone of tcprof, or pip install 'WHEEL[{0}]' with its wheel"
-INSTALL_AGAIN = "pip install --force-reinstall . in a clone of tcprof, or with its wheel instead of the dot"
+INSTALL_AGAIN = (
+    "pip install --force-reinstall . in a clone of tcprof, or pip install --force-reinstall WHEEL with its wheel"
+)
 EXPORT_OR_COPY_AGAIN = f"{EXPORT_AGAIN}, or copy the file again from where it was made."
 
 

@@ -168,7 +168,8 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         if output is None or output.suffix not in SUFFIXES:
             option_text = "without -o" if output is None else f"-o {output}"
             raise UsageError(
-                f"--figure {figure} {option_text} names no file to draw.", f"Give one: -o {figure}.svg, .png or .html."
+                f"--figure {figure} {option_text} does not say which file to draw.",
+                f"Give one: -o {figure}.svg, .png or .html.",
             )
         check_drawing(output)
     if output is None and chrome_trace is None:

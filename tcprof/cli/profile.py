@@ -67,7 +67,7 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
     | option(
         *("capture_range_end", str, "stop"),
         "After the first capture: stop, record no more; repeat:N, make N reports, NAME.1 to NAME.N; or another value "
-        "of nsys. The program keeps running.",
+        "that nsys accepts. The program keeps running.",
         metavar="stop|repeat|repeat:N|...",
     )
     | option("delay_s", float | None, None, "Start recording after this time.", "--delay", metavar="SECONDS")

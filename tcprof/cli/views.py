@@ -76,7 +76,7 @@ def show(asked: Asked) -> None:
 def advise(asked: Asked) -> None:
     """Say what to do first, and how much time it saves.
 
-    Each finding comes with its likely, least and largest saving per step, and code to paste; --notes adds the
+    Each finding comes with its likely, smallest and largest saving per step, and code to paste; --notes adds the
     evidence. Findings that save under 1 % of a step are only named, at the end.
     """
     from tcprof.views.recording.advice import view_advice

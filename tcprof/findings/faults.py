@@ -301,7 +301,9 @@ def find_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
             sentence += (
                 ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
-            consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
+            consequence = (
+                "Work that ran at the same time as traced kernels is attributed to them: figures are unreliable."
+            )
             findings.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return findings
 

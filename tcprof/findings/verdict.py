@@ -246,7 +246,7 @@ def _highest_range(analysis: Analysis, gpu: int) -> Sentences:
     if not len(measured):
         return ()
     if not (measured[HEADLINE.name] > 0).any():
-        return (f"No range {'with a figure ' * (len(measured) < len(rows))}had any Tensor Active.",)
+        return (f"No range {'with a figure ' * (len(measured) < len(rows))}had a Tensor Active above 0.",)
     low, high = (measured[end] for end in HEADLINE_INTERVAL)
     measured = measured[~((low <= 0) & (high >= 100))]  # the others could be anything
     if not (measured[HEADLINE.name] > 0).any():

@@ -83,7 +83,7 @@ def _find_in_folder(folder: Path) -> Path:
     except (OSError, sqlite3.OperationalError) as error:
         raise OutputError(
             f"{export} cannot be written: {getattr(error, 'strerror', None) or error}.",
-            "tcprof keeps the tables of such a folder there, as SQLite. Copy the folder to where you can write.",
+            "tcprof keeps the tables of such a folder there, as SQLite. Copy the folder to a place you can write to.",
         ) from error
     return export
 

@@ -120,7 +120,7 @@ _MARKED = {
         (
             "Use the whole-sequence module",
             "A recurrent cell is called for each time step",
-            "torch.nn.LSTM, GRU and RNN take the whole sequence in one call where its inputs are known.",
+            "torch.nn.LSTM, GRU and RNN take the whole sequence in one call if all its inputs are known in advance.",
         ),
         ("the whole sequence in one call", CODE["whole_sequence"]),
         "cells",
