@@ -104,7 +104,7 @@ GAP_SUMS = Schema(
         Text("path", "Path of the range, with numbers replaced by \\*; empty for none.", title="Range"),
         _WAIT,
         Bool("short", "Whether the row is the sum of gaps of up to 10 µs, which have no range."),
-        Int("gap_count", "Gaps.", title="Gaps"),
+        Int("gap_count", "Number of gaps with this cause in this range.", title="Gaps"),
         Float("total_ns", "Their total time between the GPU's first activity and its last.", title="Total"),
         Float("longest_ns", "The longest of them.", title="Longest"),
         Int("longest_gap", "Number of the gap with this longest time; 0 for gaps of up to 10 µs."),

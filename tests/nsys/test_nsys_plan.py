@@ -142,6 +142,7 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(run, machin
     assert {path.name for path in machine.iterdir()} == {
         "train.py",
         "train.nsys-rep",
+        "train.run.json",
         "train.sqlite",
         "train.html",
         "train.tcprof",
