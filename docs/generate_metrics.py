@@ -1,5 +1,6 @@
-"""Write metrics.md from the frames' schemas: ``python docs/generate_metrics.py``."""
+"""Write metrics.md, and with it the JSON Schemas, from the frames' schemas: ``python docs/generate_metrics.py``."""
 
+import runpy
 from pathlib import Path
 
 from tcprof.frames import NCU_METRICS, SCHEMAS
@@ -28,3 +29,4 @@ def render() -> str:
 
 if __name__ == "__main__":
     (Path(__file__).parent / "metrics.md").write_text(render(), encoding="utf-8")
+    runpy.run_path(str(Path(__file__).parent / "generate_schemas.py"), run_name="__main__")
