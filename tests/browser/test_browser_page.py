@@ -158,7 +158,7 @@ def test_without_scripts_the_figures_are_read_in_the_table(browser, pages):
     opened.goto((pages / "plain.html").as_uri())
     assert opened.locator("tbody tr").count() == 4 + 2, "ranges and gaps"
     assert opened.locator("button.theme, .table-tools").first.is_hidden()
-    assert opened.get_by_text("it needs JavaScript").first.is_visible()
+    assert opened.get_by_text("this needs JavaScript").first.is_visible()
     context.close()
 
 

@@ -22,20 +22,16 @@ export function saveCsv(name: string, rows: readonly Cells[]): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-/** The table that a figure carries: see tcprof/render/html/parts.py. */
-const figureRows = ({ layout: { meta: { csv } } }: Figure): Cells[] => [csv.columns, ...csv.rows];
-
-/** Start what saves them.
- *
- * @param drawn - The rows of a drawing that is no figure of plotly, by its id; null where it is one.
- */
-export function startSaving(drawn: (id: string) => Cells[] | null): void {
+/** Start what saves them, and the rows of the timeline's curves. */
+export function startSaving(drawn: () => Cells[]): void {
   for (const button of findAll<HTMLButtonElement>("[data-csv]")) {
     const id = button.dataset.csv!;
     const target = document.getElementById(id)!;
     const rows = () => {
       if (target instanceof HTMLTableElement) return tableRows(target);
-      return drawn(id) ?? figureRows(JSON.parse(document.getElementById(target.dataset.figure!)!.textContent) as Figure);
+      if (id === "timeline") return drawn();
+      const { layout: { meta: { csv } } } = JSON.parse(document.getElementById(target.dataset.figure!)!.textContent) as Figure;
+      return [csv.columns, ...csv.rows];
     };
     button.addEventListener("click", () => saveCsv(id, rows()));
   }

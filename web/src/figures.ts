@@ -37,7 +37,9 @@ export function startFigures(follow: Follow): Promise<void> {
     drawing.set(plot, known);
     return known;
   };
-  fitFigures();
+  const restyle = () => relayout(appearance()); // those that are drawn follow the page's colours and width
+  onColors(restyle);
+  narrowScreen.addEventListener("change", restyle);
   const unpacking = findPlots().length ? unpackPlotly() : null; // print does not wait for it
   onPrint((isPrinted) => {
     if (isPrinted) runPlotly();
@@ -56,13 +58,6 @@ export function startFigures(follow: Follow): Promise<void> {
     findPlots().forEach((plot) => watcher.observe(plot));
     if (!findPlots().length) done();
   });
-}
-
-/** Let those that are drawn follow the page's colours and width. */
-function fitFigures(): void {
-  const restyle = () => relayout(appearance());
-  onColors(restyle);
-  narrowScreen.addEventListener("change", restyle);
 }
 
 /** Change those that are drawn; the others take what holds then. Each is done when it returns: print does not wait. */

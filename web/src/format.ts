@@ -36,13 +36,11 @@ export function formatScaled(value: number, unit: string): string {
   return `${Number(scaled.toPrecision(3)).toFixed(scaled >= 99.95 || scaled === 0 ? 0 : scaled >= 9.995 ? 1 : 2)} ${prefix}${unit}`;
 }
 
-const TICK_STEPS = [1, 2, 5, 10];
-
 /** Round times from one to another, in seconds, with their texts. */
 export function timeTicks(low: number, high: number, most: number): { tickvals: number[]; ticktext: string[] } {
   const least = (high - low) / most;
   const size = 10 ** Math.floor(Math.log10(least));
-  const step = size * (TICK_STEPS.find((each) => each * size >= least) ?? 10);
+  const step = size * ([1, 2, 5].find((each) => each * size >= least) ?? 10);
   const first = Math.ceil(low / step);
   const tickvals = Array.from({ length: Math.max(Math.floor(high / step) - first + 1, 0) }, (_, i) => (first + i) * step);
   const [scale, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)));

@@ -135,7 +135,7 @@ class Heatmap {
   #cells(): HTMLCanvasElement {
     const size = { width: this.#header.steps.length, height: this.#header.ranks.length };
     const [cells, image] = [element("canvas"), new ImageData(size.width, size.height)];
-    const [good, bad] = ["--kept", "--loss"].map((name) => readChannels(readColor(name)));
+    const [good, bad] = ["--kept", "--loss"].map((name) => [1, 3, 5].map((at) => parseInt(readColor(name).slice(at, at + 2), 16))); // of #d81b60
     const { low, high, bad: muchIsBad } = this.#metric;
     for (let row = 0; row < size.height; row++) {
       for (let column = 0; column < size.width; column++) {
@@ -151,11 +151,6 @@ class Heatmap {
     penOn(cells, { ...size, ratio: 1 }).putImageData(image, 0, 0);
     return cells;
   }
-}
-
-/** Red, green and blue of a colour such as #d81b60. */
-function readChannels(color: string): number[] {
-  return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 }
 
 function format(value: number, unit: string): string {

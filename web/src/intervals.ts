@@ -130,14 +130,9 @@ export function scanRow(
   }
 }
 
-/** A part of a bar. */
-interface Piece extends Span {
-  bar: number;
-}
-
 /** Cut some bars that lie in each other, by start, to the one that is open at each time and began last. */
-export function innermost({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Piece[] {
-  const pieces: Piece[] = [];
+export function innermost({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): (Span & { bar: number })[] {
+  const pieces: (Span & { bar: number })[] = [];
   const open: number[] = [];
   let time = -Infinity;
   const add = (until: number) => {

@@ -60,40 +60,6 @@ function startSelecting(timeline: Timeline): void {
   setTimeout(() => void subjects.prepare());
 }
 
-let timeline: Timeline | null = null;
-const drawing = startTimeline();
-startPage(() => {
-  foldVerdict();
-  startKeys();
-  startSaving((id) => (timeline && id === "timeline" ? timeline.rows() : null));
-  startIcicles();
-  const explored = startExplorers(drawing).then(startParts);
-  const drawn = startFigures(followFigure);
-  const selecting = Promise.all([drawing, explored]).then(([found]) => {
-    timeline = found;
-    if (found) startSelecting(found);
-  });
-  void markDrawn([drawn, selecting, startHeatmap()]);
-});
-
-/** Start these once the page is parsed, and then what is its own. */
-export function startPage(start: () => void): void {
-  followPaper();
-  whenParsed(() => {
-    startThemeButton();
-    openOnPaper();
-    openLinkedParts();
-    start();
-  });
-}
-
-/** Say that all is drawn, or that it will be: for tests, and for whoever prints pages. */
-export async function markDrawn(drawn: readonly Promise<unknown>[]): Promise<void> {
-  document.documentElement.removeAttribute("data-drawn");
-  await Promise.all(drawn);
-  document.documentElement.setAttribute("data-drawn", "true");
-}
-
 function startThemeButton(): void {
   const button = find<HTMLButtonElement>("button.theme");
   const label = () => {
@@ -109,7 +75,7 @@ function startThemeButton(): void {
 }
 
 /** Below the verdict the bar of links has it in one line. */
-export function foldVerdict(): void {
+function foldVerdict(): void {
   const [bar, verdict] = [document.querySelector(".sections"), document.querySelector("#figures .verdict")];
   if (!bar || !verdict) return;
   new IntersectionObserver(([{ isIntersecting, boundingClientRect: { bottom } }]) => {
@@ -127,7 +93,7 @@ function openOnPaper(): void {
   });
 }
 
-export function startKeys(): void {
+function startKeys(): void {
   const dialog = find<HTMLDialogElement>("dialog.keys");
   find("[data-keys]").addEventListener("click", () => dialog.showModal());
   onPageKey((event) => {
@@ -140,3 +106,24 @@ export function startKeys(): void {
     event.preventDefault();
   });
 }
+
+let timeline: Timeline | null = null;
+const drawing = startTimeline();
+followPaper();
+whenParsed(() => {
+  startThemeButton();
+  openOnPaper();
+  openLinkedParts();
+  foldVerdict();
+  startKeys();
+  startSaving(() => timeline?.rows() ?? []);
+  startIcicles();
+  const explored = startExplorers(drawing).then(startParts);
+  const drawn = startFigures(followFigure);
+  const selecting = Promise.all([drawing, explored]).then(([found]) => {
+    timeline = found;
+    if (found) startSelecting(found);
+  });
+  // For tests, and for whoever prints pages.
+  void Promise.all([drawn, selecting, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
+});

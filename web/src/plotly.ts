@@ -31,21 +31,13 @@ export interface Figure {
   layout: Layout;
 }
 
-export interface ClickEvent {
-  points: [{ data: Trace; customdata: string | string[] }];
-}
-
-/** A click on a text, of those that take clicks: its name is the number of the bar that it belongs to. */
-export interface AnnotationClick {
-  annotation: { name?: string };
-}
-
 /** An element in which plotly has drawn. */
 export interface PlotElement extends HTMLElement {
-  on(event: "plotly_click", call: (event: ClickEvent) => void): void;
+  on(event: "plotly_click", call: (event: { points: [{ data: Trace; customdata: string | string[] }] }) => void): void;
   on(event: "plotly_selected", call: (event?: { points: { data: Trace; pointNumber: number }[] }) => void): void;
   on(event: "plotly_deselect", call: () => void): void;
-  on(event: "plotly_clickannotation", call: (event: AnnotationClick) => void): void;
+  /** A click on a text, of those that take clicks: its name is the number of the bar that it belongs to. */
+  on(event: "plotly_clickannotation", call: (event: { annotation: { name?: string } }) => void): void;
   /** What is drawn; none before that. */
   readonly data?: Trace[];
 }

@@ -177,13 +177,8 @@ export class Model {
     const { parent, kind } = this.grouping.rows;
     const isThing = (row: number) => kind[row] !== "" || parent[row] < 0;
     const isListed = (row: number) => (this.isFiltered ? this.#kept[row] : this.#found[row] && !this.isSite(row)) && isThing(row);
-    const listed: number[] = [];
-    const add = (rows: number[]): void => this.#sort(rows).forEach((row) => {
-      if (isListed(row)) listed.push(row);
-      add(this.#children[row]);
-    });
-    add(parent.flatMap((around, row) => (around < 0 ? [row] : [])));
-    return listed;
+    const list = (rows: number[]): number[] => this.#sort(rows).flatMap((row) => [...(isListed(row) ? [row] : []), ...list(this.#children[row])]);
+    return list(parent.flatMap((around, row) => (around < 0 ? [row] : [])));
   }
 
   /** Rows beside each other: the largest first, or as is asked for; unknown last, and then as they were. */

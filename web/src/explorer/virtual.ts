@@ -14,8 +14,8 @@ export class VirtualRows {
   readonly #make: (place: number) => HTMLTableRowElement;
   #count = 0;
   #rows = new Map<number, HTMLTableRowElement>();
-  readonly #above = makeSpacer();
-  readonly #below = makeSpacer();
+  readonly #above = element("tr", { className: "spacer", ariaHidden: "true" });
+  readonly #below = this.#above.cloneNode() as HTMLElement;
   #isWhole = false;
   #waiting = 0;
 
@@ -82,10 +82,6 @@ export class VirtualRows {
     stretch(this.#above, first);
     stretch(this.#below, this.#count - last);
   };
-}
-
-function makeSpacer(): HTMLTableRowElement {
-  return element("tr", { className: "spacer", ariaHidden: "true" });
 }
 
 function stretch(spacer: HTMLElement, rows: number): void {

@@ -295,7 +295,11 @@ export const NOWHERE: Steps = { previous: null, next: null, longest: null, least
 
 export function stepsOf(subjects: Subjects, subject: Subject): Steps {
   const { selection, instances, at } = subject;
-  if (selection.kind === "window") return windowSteps(selection);
+  if (selection.kind === "window") {
+    const { start, end } = selection;
+    const moved = (by: number) => ({ ...selection, start: start + by, end: end + by });
+    return { ...NOWHERE, previous: start >= end - start ? moved(start - end) : null, next: moved(end - start) };
+  }
   if (!instances.length) return NOWHERE;
   const select = (place: number): Selection | null => {
     if (place < 0 || place >= instances.length) return null;
@@ -309,12 +313,6 @@ export function stepsOf(subjects: Subjects, subject: Subject): Steps {
     longest: instances.length > 1 ? select(longestOf(subjects, subject)) : null,
     least: instances.length > 1 && selection.kind !== "gap" ? select(leastActiveOf(subject)) : null,
   };
-}
-
-function windowSteps(selection: Selection & { kind: "window" }): Steps {
-  const length = selection.end - selection.start;
-  const moved = (by: number) => ({ ...selection, start: selection.start + by, end: selection.end + by });
-  return { previous: selection.start >= length ? moved(-length) : null, next: moved(length), longest: null, least: null };
 }
 
 function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {

@@ -35,7 +35,7 @@ export function startSearch(timeline: Timeline): void {
     const all = search(timeline.subjects, timeline.gpu, words);
     found = all.slice(0, MOST);
     showHits(timeline, all, words);
-    list.replaceChildren(...(found.length ? found.map(option) : nothing(input.value)));
+    list.replaceChildren(...(found.length ? found.map(option) : words ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing matches")] : []));
     open(list.children.length > 0);
     mark(found.length ? 0 : -1);
   };
@@ -100,8 +100,4 @@ function describeHits({ lanes: { work }, details: { steps } }: Gpu, isHit: Uint8
 function option({ name, kind }: Found, place: number): HTMLElement {
   return element("li", { id: `found-${place}`, role: "option" },
     element("bdi", {}, withoutMark(name)), element("span", { className: "line-note" }, kind));
-}
-
-function nothing(wanted: string): HTMLElement[] {
-  return wanted.trim() ? [element("li", { className: "note", role: "option", ariaDisabled: "true" }, "Nothing matches")] : [];
 }

@@ -7,7 +7,7 @@ import type { Gpu, Header } from "./data";
 import { type Highlights, outlinesIn } from "./highlights";
 import { fillCalls, type FilledLane, fillInner, fillRanges, fillWork, type Looks, type Place } from "./lanes";
 import { type Choices, type Lane, layOut, type Layout, placeIn, standardChoices } from "./layout";
-import { acrossOf, type DrawnLane, type Frame, GUTTER, type Inks, type Marks, paint, penOf } from "./paint";
+import { acrossOf, type DrawnLane, type Frame, GUTTER, INKS, type Inks, type Marks, paint, penOf } from "./paint";
 import { fillCurves, type FilledCurve, heightIn, nearestPoint } from "./samples";
 import type { Shown } from "./shown";
 
@@ -250,10 +250,7 @@ export class Drawing {
   }
 }
 
-function readInks(): Inks {
-  const [ink, soft, line, page, card, focus, bar] = ["--ink", "--soft", "--line", "--page", "--card", "--focus", "--bar"].map(readColor);
-  return { ink, soft, line, page, card, focus, bar };
-}
+const readInks = () => Object.fromEntries(INKS.map((name) => [name, readColor(`--${name}`)])) as Inks;
 
 function readLooks(): Looks {
   const text = readColor("--ink");

@@ -15,7 +15,8 @@ export interface Size {
 }
 
 /** The colours of the page that the timeline takes. */
-export interface Inks extends Record<"ink" | "soft" | "line" | "page" | "card" | "focus" | "bar", string> {}
+export const INKS = ["ink", "soft", "line", "page", "card", "focus", "bar"] as const;
+export type Inks = Record<(typeof INKS)[number], string>;
 
 /** What is shown of the timeline: seconds from left to right, and by how many pixels its lanes are scrolled. */
 export interface Frame extends Size {

@@ -51,12 +51,9 @@ function readArray(planes: Uint8Array, { at, length, bytes: width, base, factor,
   else for (let i = 0; i < length; i++) values[i] = sum += least + factor * offsets[i];
   if (type === "bits") return new Float32Array(Uint32Array.from(values).buffer);
   if (scale !== 1 || unknown !== undefined) for (let i = 0; i < length; i++) values[i] = values[i] === unknown ? NaN : scale * values[i];
-  if (behind !== undefined) addTo(values, read(behind) as Float64Array);
+  const before = behind === undefined ? null : read(behind) as Float64Array;
+  if (before) for (let i = 0; i < length; i++) values[i] += before[i];
   return type === "f8" ? values : new TYPES[type](values);
-}
-
-function addTo(values: Float64Array, others: Float64Array): void {
-  for (let i = 0; i < values.length; i++) values[i] += others[i];
 }
 
 /** A text that is packed by itself. */
