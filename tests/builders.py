@@ -45,7 +45,6 @@ TENSOR_CYCLES = "Tensor Active [Sum]"
 SM_CYCLES = "SM Cycles [Sum]"
 CLOCK = "GPC Clock Frequency [MHz]"
 
-_POWER_TYPE = 281_492_156_579_841  # of the first GPU, as on four H200s
 _HOST = 1 << 48  # the bits of the machine and the hypervisor, above those of the process
 _COPY_KINDS = {name: number for number, name in schema.COPY_KINDS.items()}
 _SEVERITIES = {name: number for number, name in schema.SEVERITIES.items()}
@@ -343,33 +342,17 @@ class TraceBuilder:
         self._write_metric(type_id(gpu, schema.DIAGNOSTIC_ROW), "EndTimestamp", None, [end], [start])
         return self
 
-    def power(
-        self,
-        watts: Sequence[Any],
-        *,
-        place: int = 0,
-        start: int = 0,
-        period: int = 20 * MS,
-        fields: Sequence[str] = schema.POWER_FIELDS,
-    ) -> Self:
-        """Samples of nsys's plugin nvml_metrics.
+    def driver_log(self, watts: Sequence[int | None], *, gpu: int = 0, start: int = 0, **facts: int | None) -> Self:
+        """What the driver says every 100 ms, as ``tcprof profile`` adds it to an export.
 
         Args:
-            watts: Power, which may be no number; another field is 35 throughout.
-            place: Of the GPU by its bus location, which its type has too.
-            start: Time of the first sample.
-            period: From one sample to the next.
-            fields: What a sample holds, in this order.
+            watts: Power.
+            start: Time of the first line.
+            facts: Further columns, the same throughout.
         """
-        kind = _POWER_TYPE + place
-        for number, name in enumerate(fields):
-            self.row(schema.GENERIC_FIELDS, typeId=kind, fieldIdx=number, fieldNameId=self._string(name))
-        for time, value in zip(self._times(len(watts), start, period), watts, strict=True):
-            event = len(self._rows.get(schema.GENERIC_EVENTS.name, ())) + 1
-            self.row(schema.GENERIC_EVENTS, genericEventId=event, rawTimestamp=time, timestamp=time, typeId=kind)
-            for number, name in enumerate(fields):
-                held = value if name == schema.POWER_FIELD else 35
-                self.row(schema.GENERIC_VALUES, genericEventId=event, fieldIdx=number, uintVal=held)
+        for time, value in zip(self._times(len(watts), start, 100 * MS), watts, strict=True):
+            power = None if value is None else 1000 * value
+            self.row(schema.DRIVER_LOG, timestamp=time, gpu=gpu, power=power, powerLimit=700_000, **facts)
         return self
 
     def json_samples(

@@ -109,7 +109,7 @@ def make_job(
             for metric, values in ((TENSOR_ACTIVE, [0] * len(at)), (GR_ACTIVE, active)):
                 builder.samples(values, start=shift, period=SAMPLE, metric=metric)
         if power_w:
-            builder.power([power_w[rank]] * (int(ends[-1]) // (20 * MS) + 1), start=shift)
+            builder.driver_log([power_w[rank]] * (int(ends[-1]) // (100 * MS) + 2), start=shift)
         file = builder.write(folder, f"r{rank}.sqlite")
         write_identity(file, Identity(job=alias_of("job", job), ranks=(Rank(rank, ranks),), program="train"))
         files.append(file)

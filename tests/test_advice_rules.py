@@ -11,6 +11,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, describe_gain
+from tcprof.nsys import schema
 from tcprof.units import format_ns
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
 
@@ -169,6 +170,24 @@ def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
     assert set(advice) <= {"all-well", "low-clock"}
     assert not advice["all-well"].gain.is_known
     assert "the GPU is busy 100.0 % of the step" in advice["all-well"].evidence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["", *schema.CLOCK_LIMITS])
+def test_a_low_clock_is_advised_by_what_the_driver_says_limits_it(limit: str) -> None:
+    read = tcprof.read(FIXTURES / "transformer_compiled.sqlite").analysis
+    logged = read.step_summary.assign(clock_limit=limit, power_w=689.0, power_limit_w=700.0)
+    (advice,) = [each for each in advise(read.replace(step_summary=logged)) if each.rule == "low-clock"]
+    words = {
+        "power": "nothing to do",
+        "temperature": "Cool",
+        "setting": "Unlock",
+        "hardware": "supply",
+        "": "Check why",
+    }
+    assert words[limit] in advice.action
+    assert ("700 W" in advice.consequence) == (limit == "power")
+    assert len(advice.options[0].code) == (1 if limit else 3)
 
 
 @pytest.mark.slow

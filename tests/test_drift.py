@@ -59,13 +59,7 @@ def test_tables_that_nsys_writes_are_no_renamed_ones() -> None:
 @pytest.mark.parametrize("table", sorted({*schema.UNIQUE, schema.API_CALLS.name}))
 def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table: str, tmp_path: Path) -> None:
     builder = (
-        sound()
-        .copy("host to device", 1, 2)
-        .memset(3, 4)
-        .visible_device(0, 0)
-        .graph(5, 6)
-        .diagnostic("warning", "lost")
-        .power([100])
+        sound().copy("host to device", 1, 2).memset(3, 4).visible_device(0, 0).graph(5, 6).diagnostic("warning", "lost")
     )
     path = builder.write(tmp_path)
     tcprof.read(path)

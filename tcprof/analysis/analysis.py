@@ -143,6 +143,11 @@ class Analysis:
         """Return the steps of an unprofiled run, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
         return self.observed.unprofiled
 
+    @property
+    def driver_log(self) -> pd.DataFrame:
+        """Return what the driver said of the GPUs, see ``tcprof.frames.DRIVER_LOG``; empty if it was not asked."""
+        return self.observed.driver_log
+
 
 @plain_texts()
 def analyze(

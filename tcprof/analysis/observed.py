@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import distinct
 from tcprof.analysis.ranges.projection import CAUSES, DEEPEST, Attribution, Hierarchy, list_remedies
-from tcprof.frames import UNPROFILED
+from tcprof.frames import DRIVER_LOG, UNPROFILED
 from tcprof.sources import InvalidValues, Recording, Samples, Source
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
@@ -49,6 +49,7 @@ class Observed:
     wrong: tuple[InvalidValues, ...] = ()  # what the file held that cannot be, and is not in the frames
     kernel_count: int = 0  # kernels by all names and grids: more than in the frame of kernels where they were folded
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty)  # the steps of a run without a profiler
+    driver_log: pd.DataFrame = field(default_factory=DRIVER_LOG.empty)  # power, temperature and clock of the GPUs
 
 
 def observe(
@@ -78,6 +79,7 @@ def observe(
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
         kernel_count=kernel_count,
         unprofiled=source.unprofiled(),
+        driver_log=samples.driver_log,
         wrong=(*source.wrong(), *too_deep),  # in all that was read: the last
     )
 

@@ -56,6 +56,7 @@ class Report:
     activities = _Frame()
     api_calls = _Frame()
     clocks = _Frame()
+    driver_log = _Frame()
     gpus = _Frame()
     instances = _Frame()
     kernel_instances = _Frame()

@@ -118,10 +118,19 @@ SAMPLES = Schema(
     ),
     key=("gpu", "start_ns"),
 )
-POWER = Schema(
-    "power",
-    "GPU power samples. A value holds for the sample's whole interval.",
-    (GPU, START, END, Float("power_w", "Power of the GPU board.", title="Power", unit="W")),
+DRIVER_LOG = Schema(
+    "driver_log",
+    "What NVIDIA's driver (NVML) says of each GPU, ten times a second. A value holds until the next one.",
+    (
+        GPU,
+        START,
+        END,
+        Float("power_w", "Power of the GPU board.", title="Power", unit="W"),
+        Float("power_limit_w", "Limit of that power.", title="Power limit", unit="W"),
+        Float("temperature_c", "Temperature of the GPU.", title="Temperature", unit="°C"),
+        Float("clock_hz", "SM clock.", title="SM clock"),
+        Category("clock_limit", "What keeps the SM clock below its maximum, see *step_summary*; empty for none."),
+    ),
     key=("gpu", "start_ns"),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])

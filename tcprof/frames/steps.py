@@ -13,6 +13,13 @@ MEAN_POWER = Float(
     unit="W",
 )
 
+CLOCK_LIMIT = Text(
+    "clock_limit",
+    "What the driver says keeps the SM clock below its maximum for more than half of the logged time of the steps of "
+    "*step_summary*: *power*, *temperature*, a *setting* or the *hardware*, such as its power supply. Empty for none.",
+    title="Clock limit",
+)
+
 STEPS = Schema(
     "steps",
     "The steps as the program marks them: the instances of one path, on each GPU. If no range repeats, tcprof "
@@ -101,6 +108,8 @@ STEP_SUMMARY = Schema(
             "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
         ),
         MEAN_POWER,
+        Float("power_limit_w", "The limit of that power.", title="Power limit", unit="W"),
+        CLOCK_LIMIT,
     ),
     key=("gpu",),
 )

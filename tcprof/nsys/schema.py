@@ -39,7 +39,9 @@ _LIMITS = {
     "clock": Limits(0, 10**10),  # Hz, or kHz in old exports: above any chip's
     "memory": Limits(0, 1 << 50),
     "bandwidth": Limits(0, 1 << 50),  # bytes a second
-    "power": Limits(0, 10_000),  # W
+    "milliwatts": Limits(0, 10_000_000),
+    "celsius": Limits(0, 1_000),
+    "megahertz": Limits(0, 10_000),
 }
 
 
@@ -74,9 +76,7 @@ CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId:gpu cudaId:gpu pid:numbe
 METRIC_NAMES = _table("TARGET_INFO_GPU_METRICS", "typeId metricId:metric", "metricName")
 METRICS = _table("GPU_METRICS", "timestamp:time typeId metricId:metric value")
 GENERIC_TYPES = _table("GENERIC_EVENT_TYPES", "typeId", "data")
-GENERIC_FIELDS = _table("GENERIC_EVENT_TYPE_FIELDS", "typeId fieldIdx fieldNameId")
 GENERIC_EVENTS = _table("GENERIC_EVENTS", "genericEventId rawTimestamp:time timestamp:time typeId", "data")
-GENERIC_VALUES = _table("GENERIC_EVENT_DATA", "genericEventId fieldIdx intVal:power uintVal:power")
 
 NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text")
 API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start:time end:time globalTid correlationId:number nameId")
@@ -115,7 +115,6 @@ UNIQUE = frozenset(
         METRICS,
         GPUS,
         CUDA_DEVICES,
-        GENERIC_FIELDS,
         CAPTURE,
         DIAGNOSTICS,
     )
@@ -128,6 +127,13 @@ NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 RUN = _table("TCPROF_RUN", "", "name value")
+DRIVER_LOG = _table(
+    "TCPROF_DRIVER_LOG",
+    "timestamp:time gpu:gpu power:milliwatts powerLimit:milliwatts temperature:celsius clock:megahertz reasons:number",
+)
+
+# What keeps the SM clock low, by nvmlClocksEventReasons of NVML; the first that applies.
+CLOCK_LIMITS = {"temperature": 0x20 | 0x40, "power": 0x4 | 0x80, "hardware": 0x8, "setting": 0x2 | 0x10 | 0x100}
 
 # NVTX_EVENTS.eventType
 NVTX_MARK = 34
@@ -157,9 +163,6 @@ COPY_KINDS = {
 
 # CUPTI_ACTIVITY_KIND_MEMCPY.srcKind and dstKind (ENUM_CUDA_MEM_KIND), of the host's memory
 HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
-
-POWER_FIELD = "Power"
-POWER_FIELDS = (POWER_FIELD, "Temperature")  # of each sample of nsys's plugin nvml_metrics: in W, in °C
 
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
 SAMPLE_ROW = 0

@@ -29,6 +29,7 @@ from tcprof.record.command import (
     name_options,
 )
 from tcprof.record.diagnosis import Diagnosis, diagnose
+from tcprof.record.driver_log import driver_logged
 from tcprof.record.program import annotated
 from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import one_at_a_time
@@ -57,6 +58,7 @@ class Plan:
     bytes_per_s: float  # estimated size of the samples in the export, for each second; 0 without samples
     notes: tuple[str, ...]  # what will be recorded less well than it could be, and why
     processes: Path  # the folder to which processes that are annotated write which rank they are, and their steps
+    driver_log: Path  # what the driver says of the GPUs meanwhile
 
     def build_command(self, report: ReportFiles, session: str = "") -> list[str]:
         """Build nsys's command line for a report."""
@@ -101,7 +103,9 @@ def plan_recording(
         processes = folder / "processes"
         processes.mkdir()
         command = annotated(program, options.annotate, processes=processes)
-        yield Plan(recorder, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
+        log = folder / "driver.csv"
+        with driver_logged(log):
+            yield Plan(recorder, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes, log)
 
 
 def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:

@@ -24,6 +24,7 @@ from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, fill_in
 from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.record.command import name_options
+from tcprof.record.driver_log import read_driver_log
 from tcprof.record.plan import Plan
 from tcprof.record.program import find_program, level_of, name_report
 from tcprof.record.step_capture import StepCapture
@@ -43,6 +44,7 @@ class RecordedRun:
     identity: Identity = field(default_factory=Identity)  # what it is of, where nsys does not know it
     # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
+    driver_log: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)  # see ``read_driver_log``
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for
     was_ready: bool = field(default=False, compare=False)  # whether ``when_ready`` had it, as it is
     output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
@@ -121,7 +123,8 @@ class Session:
         annotation = level_of(plan.options.annotate)
         for path in run.reports if plan.nsys.prefix else ():
             give_back(path)
-        return replace(run, identity=replace(identity, annotation=annotation, job=self._job or identity.job))
+        identity = replace(identity, annotation=annotation, job=self._job or identity.job)
+        return replace(run, identity=identity, driver_log=read_driver_log(plan.driver_log))
 
 
 def read_processes(folder: Path) -> Identity:

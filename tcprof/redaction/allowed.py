@@ -9,7 +9,6 @@ from sqlalchemy.types import NullType, TypeEngine
 from tcprof.identity import FACTS, VERSION
 from tcprof.nsys import schema
 from tcprof.redaction.own_words import is_own
-from tcprof.redaction.power import has_power, power_names, power_types
 
 # nsys's own words for the numbers in tables that are kept, which tcprof does not read but other tools do.
 _CONSTANTS = (
@@ -43,6 +42,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     "PROCESSES": set(),
     schema.CUDA_DEVICES.name: set(),
     schema.UNPROFILED.name: set(),
+    schema.DRIVER_LOG.name: set(),
     schema.METRIC_NAMES.name: {"metricName"},
     schema.NVTX.name: {"text"},
     schema.GPUS.name: {"name", "chipName"},
@@ -57,8 +57,6 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.STRINGS.name: {"value"},
     schema.GENERIC_TYPES.name: {"data"},
     schema.GENERIC_EVENTS.name: {"data"},
-    schema.GENERIC_FIELDS.name: set(),
-    schema.GENERIC_VALUES.name: set(),
 }
 KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
 # Settings that are kept, each by a pattern of its whole name and one of its whole value: any other word may be a name
@@ -143,10 +141,8 @@ def is_kept(name: str, tables: dict[str, sa.Table]) -> bool:
     """Tell whether a table of an export is in its copy."""
     if name not in tables or not _NEEDED.get(name, set()) <= set(tables[name].c.keys()):
         return False
-    if name in (schema.GENERIC_FIELDS.name, schema.GENERIC_VALUES.name):
-        return has_power(tables)
     if name == schema.GENERIC_EVENTS.name:
-        return is_kept(schema.GENERIC_TYPES.name, tables) or has_power(tables)
+        return is_kept(schema.GENERIC_TYPES.name, tables)
     if name == schema.GENERIC_TYPES.name:
         return schema.METRICS.name not in tables  # only there do generic events hold the GPU metrics
     return name in KNOWN_TABLES
@@ -222,23 +218,9 @@ def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[boo
         named = c.id.in_(users_of(NVTX_STRINGS + KERNEL_STRINGS, tables))
         return sa.or_(named, _is_word_of_nsys(table, tables))
     if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
-        return sa.or_(sa.false(), *(c.typeId.in_(types) for types in _kept_types(name, tables)))
-    if name == schema.GENERIC_FIELDS.name:
-        return sa.and_(c.typeId.in_(power_types(tables)), c.fieldNameId.in_(power_names(tables)))
-    if name == schema.GENERIC_VALUES.name:
-        fields, events = (tables[kept.name] for kept in (schema.GENERIC_FIELDS, schema.GENERIC_EVENTS))
-        both = sa.select(events.c.genericEventId, fields.c.fieldIdx).join(fields, fields.c.typeId == events.c.typeId)
-        return sa.tuple_(c.genericEventId, c.fieldIdx).in_(both.where(wanted(fields, tables)))
-    return sa.true()
-
-
-def _kept_types(name: str, tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
-    """Select the types of generic events that a table keeps: of GPU metrics, and of power."""
-    if is_kept(schema.GENERIC_TYPES.name, tables):
         types = tables[schema.GENERIC_TYPES.name].c
-        yield sa.select(types.typeId).where(types.data.like('%"GR Active"%'))
-    if name == schema.GENERIC_EVENTS.name and has_power(tables):
-        yield power_types(tables)
+        return c.typeId.in_(sa.select(types.typeId).where(types.data.like('%"GR Active"%')))
+    return sa.true()
 
 
 def _fits(text: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[bool]:
@@ -282,8 +264,4 @@ def own_words(tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
 
 def _is_word_of_nsys(strings: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
     is_named_so = sa.and_(strings.c.value.op("GLOB")(_API_NAMES), sa.func.is_own(as_bytes(strings.c.value)))
-    is_call = sa.and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
-    if not has_power(tables):
-        return is_call
-    names = sa.select(tables[schema.GENERIC_FIELDS.name].c.fieldNameId)
-    return sa.or_(is_call, sa.and_(strings.c.id.in_(names), strings.c.id.in_(power_names(tables))))
+    return sa.and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)

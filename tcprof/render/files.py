@@ -30,7 +30,7 @@ ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "steps", "kinds", "step_summary", "paths", "nvtx_ranges", "samples"),
     *("activities", "gpus", "modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
-    *("gaps", "gap_sums", "clocks", "outside", "unprofiled"),
+    *("gaps", "gap_sums", "clocks", "outside", "driver_log", "unprofiled"),
 )
 
 

@@ -28,7 +28,7 @@ from tcprof.version import __version__
 VARIABLE = "TCPROF_CACHE"  # the folder of the cache; empty or 0: none
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
 JUDGED = "findings.json"
-OBSERVED = ("diagnostics", "unprofiled")  # frames of ``Analysis.observed``
+OBSERVED = ("diagnostics", "driver_log", "unprofiled")  # frames of ``Analysis.observed``
 _SCHEMAS = {schema.name: schema for schema in SCHEMAS}
 _NAMES = (
     *("gpus", "ranges", "step_summary", "steps", "kinds", "instances", "paths", "nvtx_ranges", "kernels"),

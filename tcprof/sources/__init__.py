@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import pandas as pd
 
-from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED, WAITS
+from tcprof.frames import DIAGNOSTICS, DRIVER_LOG, MARKS, SAMPLES, UNPROFILED, WAITS
 from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
@@ -55,7 +55,7 @@ class Samples:
     tensor_source: str  # "cycles", "rounded" (whole percentages) or "none"
     shared_pipe: bool  # whether the counter also counts plain half-precision arithmetic (Turing)
     lost_ns: int  # time marked as missing by the profiler
-    power: pd.DataFrame = field(default_factory=POWER.empty)  # see ``tcprof.frames.POWER``
+    driver_log: pd.DataFrame = field(default_factory=DRIVER_LOG.empty)  # see ``tcprof.frames.DRIVER_LOG``
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tcprof.analysis.steps.roles import DECODE
 from tcprof.analysis.time.account import sum_classes
 from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu, union
-from tcprof.frames import KINDS, STEP_SUMMARY, STEPS
+from tcprof.frames import DRIVER_LOG, KINDS, STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
@@ -116,7 +116,7 @@ def summarize_steps(
 
 def _summarize(
     gpu: int, steps: pd.DataFrame, activities: pd.DataFrame, functions: Functions, samples: Samples | None
-) -> dict[str, float]:
+) -> dict[str, float | str]:
     start, step_ns = steps["gpu_start_ns"].to_numpy(np.int64), steps["step_ns"]
     last = start + steps["gpu_window_ns"].to_numpy(np.int64)
     end = np.where(step_ns.notna(), start + step_ns.fillna(0), last).astype(np.int64)
@@ -143,8 +143,16 @@ def _summarize(
         "idle_ns": inside.known_ns - float(busy.integral(inside.start, inside.end).sum()),
         **{name: float(sampled[name][0]) for name in names},
         "window_active_pct": float(mean_columns(window_figures)["tensor_active_mean_pct"][0]),
-        "power_w": np.nan if samples is None else _mean_power(rows_of_gpu(samples.power, gpu), inside),
+        **_summarize_log(DRIVER_LOG.empty() if samples is None else rows_of_gpu(samples.driver_log, gpu), inside),
     }
+
+
+def _summarize_log(log: pd.DataFrame, steps: StepFunction) -> dict[str, float | str]:
+    """Summarize what the driver said during a GPU's steps."""
+    within = pd.Series(steps.covered(log["start_ns"].to_numpy(), log["end_ns"].to_numpy()), log.index)
+    by_limit = within.groupby(log["clock_limit"].astype(str)).sum()
+    limit = str(by_limit.idxmax()) if 2 * by_limit.max() > within.sum() else ""
+    return {"power_w": _mean_power(log, steps), "power_limit_w": log["power_limit_w"].median(), "clock_limit": limit}
 
 
 def _mean_power(samples: pd.DataFrame, steps: StepFunction) -> float:

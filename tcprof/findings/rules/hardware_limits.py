@@ -17,6 +17,7 @@ from tcprof.findings.pricing.advice import HIGH, MEDIUM, UNPRICED, Advice, Gain,
 from tcprof.findings.pricing.builders import bytes_of, make_advice, time_of
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import Step
+from tcprof.frames import STEP_SUMMARY
 from tcprof.untrusted import one_line
 
 
@@ -33,6 +34,25 @@ def no_tensor_cores(step: Step) -> list[Advice]:
     return [make_advice(step, "no-tensor-cores", text, confidence=HIGH, raise_confidence="")]
 
 
+# What to do about each limit that the driver names, and why.
+_ABOUT_LIMIT = {
+    "power": (
+        "The power limit holds the clock at {clock}: nothing to do in the program",
+        "The driver reports the power limit ({power_limit_w}) as the cause; the GPU draws {power_w}.",
+    ),
+    "temperature": (
+        "Cool the GPU: heat holds its clock at {clock}",
+        "The driver reports thermal slowdown.",
+    ),
+    "setting": ("Unlock the clock, which is set to {clock}", "The driver reports a clock setting as the cause."),
+    "hardware": ("Check the board's power supply: the clock stays at {clock}", "The driver reports hardware slowdown."),
+}
+_ANY_LIMIT = (
+    "Check why the clock stays at {clock}, below {boost}",
+    "Dense work at the power limit also looks like this, and no program can change that.",
+)
+
+
 @rule("low-clock", of_program=False)
 def low_clock(step: Step) -> list[Advice]:
     """Kernels that run below the boost clock."""
@@ -45,13 +65,18 @@ def low_clock(step: Step) -> list[Advice]:
     if step.share_pct(lost) < 5.0:
         return []
     mean = float((clock * rows["exposed_ns"]).sum() / rows["exposed_ns"].sum())
+    logged = step.analysis.step_summary.set_index("gpu").reindex([step.gpu]).iloc[0]  # a capture without steps has none
+    limit = str(logged["clock_limit"])
+    facts = {name: STEP_SUMMARY[name].format(logged[name]) for name in ("power_w", "power_limit_w")}
+    facts |= {"clock": units.format_hz(mean), "boost": units.format_hz(boost)}
+    action, why = (sentence.format(**facts) for sentence in _ABOUT_LIMIT.get(limit, _ANY_LIMIT))
     text = (
-        f"Check why the clock stays at {units.format_hz(mean)}, below {units.format_hz(boost)}",
-        f"Kernels that do not wait for memory run at {units.format_hz(mean)}. At {units.format_hz(boost)} they would "
-        f"take {step.format_share(lost)} less",
-        "Dense work at the power limit also looks like this, and no program can change that.",
+        action,
+        f"Kernels that do not wait for memory run at {facts['clock']}. At {facts['boost']} they would take "
+        f"{step.format_share(lost)} less",
+        why,
     )
-    option = Option("find the limit", CODE["clock_limits"])
+    option = Option("find the limit", CODE.get(f"clock_limit_{limit}", CODE["clock_limits"]))
     return [make_advice(step, "low-clock", text, [option], None, (), HIGH, "", rows)]
 
 

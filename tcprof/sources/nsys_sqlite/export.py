@@ -18,16 +18,15 @@ from sqlalchemy.schema import CreateTable, DropTable
 
 from tcprof.errors import OutputError
 from tcprof.files import name_of
-from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
+from tcprof.frames import DIAGNOSTICS, DRIVER_LOG, GPUS, SAMPLE_METRICS, UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.sources import Clean, InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_calls, read_launches
 from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
-from tcprof.sources.nsys_sqlite.power import read_power
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
-from tcprof.sources.nsys_sqlite.samples import read_samples
+from tcprof.sources.nsys_sqlite.samples import ends_of, read_samples
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
@@ -103,7 +102,7 @@ class NsysExport:
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
         """Read the GPU metric samples, only the given columns of ``tcprof.frames.SAMPLES``."""
         samples = read_samples(self._database, self.gpus(), metrics)
-        return replace(samples, power=read_power(self._database, self._gpu_rows))
+        return replace(samples, driver_log=self._read_driver_log())
 
     def ranges(self) -> pd.DataFrame:
         """Read the NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
@@ -159,6 +158,32 @@ class NsysExport:
         columns = {ours: rows[theirs] for theirs, ours in _UNPROFILED.items()}
         return UNPROFILED.conform(pd.DataFrame(columns | {"training": columns["training"] != 0}))
 
+    def _read_driver_log(self) -> pd.DataFrame:
+        facts = dict.fromkeys(("power", "powerLimit", "temperature", "clock", "reasons"), UNKNOWN)
+        rows = pd.DataFrame(self._database.read(Query(schema.DRIVER_LOG, ("timestamp", "gpu"), facts=facts)))
+        rows = rows.rename(columns={"timestamp": "start_ns"}).drop_duplicates([*DRIVER_LOG.key])
+        rows = rows.sort_values([*DRIVER_LOG.key], ignore_index=True)
+        known, reasons = rows.where(rows != UNKNOWN), rows["reasons"].clip(lower=0)
+        held = [(reasons & bits) != 0 for bits in schema.CLOCK_LIMITS.values()]
+        columns = {
+            "end_ns": rows.groupby("gpu")["start_ns"].transform(lambda start: ends_of(start.to_numpy())),
+            "power_w": known["power"] / 1e3,
+            "power_limit_w": known["powerLimit"] / 1e3,
+            "temperature_c": known["temperature"],
+            "clock_hz": known["clock"] * 1e6,
+            "clock_limit": np.select(held, [*schema.CLOCK_LIMITS], ""),
+        }
+        return DRIVER_LOG.conform(rows.assign(**columns))
+
+    def find_gpus(self) -> dict[str, int]:
+        """Map the GPUs' unique identifiers to their numbers; a redacted copy has none."""
+        return dict(zip(texts(self._gpu_rows["uuid"]), self._gpu_rows["id"].tolist(), strict=True))
+
+    def find_start(self) -> int | None:
+        """Find when the recording began, in ns since 1970."""
+        starts = self._database.read(Query(schema.SESSION_START, required=("utcEpochNs",)))["utcEpochNs"]
+        return int(starts[0]) if len(starts) else None
+
     def wrong(self) -> tuple[InvalidValues, ...]:
         """List the invalid values in all that has been read so far; the frames do not have them."""
         return self._database.wrong()
@@ -177,10 +202,8 @@ class NsysExport:
         return next(iter(self._database.durations.tolist()), 0)
 
     def _started(self) -> str:
-        epochs = self._database.read(Query(schema.SESSION_START, required=("utcEpochNs",)))["utcEpochNs"]
-        if not len(epochs):
-            return ""
-        return datetime.fromtimestamp(int(epochs[0]) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        began = self.find_start()
+        return "" if began is None else datetime.fromtimestamp(began // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _gpu_numbers(self) -> dict[tuple[int, int], int]:
         """Map a process and its CUDA device number to the GPU's number; process -1 stands for any.
@@ -215,6 +238,17 @@ def _cuda_version(text: str) -> str:
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
     """Add steps, see ``tcprof.frames.UNPROFILED``, to an export that tcprof has made."""
     _write(export, schema.UNPROFILED, steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
+
+
+def write_driver_log(export: Path, log: pd.DataFrame) -> None:
+    """Add what the driver said during a recording, see ``tcprof.record.driver_log``, to its export, on its clock."""
+    source = NsysExport(export)
+    began, duration_ns = source.find_start(), source.recording().duration_ns
+    if began is None:
+        return
+    rows = log.assign(utc_ns=log["utc_ns"] - began, uuid=log["uuid"].map(source.find_gpus()))
+    rows = rows[rows["uuid"].notna() & (rows["utc_ns"] >= 0) & ~(rows["utc_ns"] > duration_ns)]
+    _write(export, schema.DRIVER_LOG, rows.astype("int64").astype(object).replace(UNKNOWN, None).to_numpy().tolist())
 
 
 def write_identity(export: Path, identity: Identity) -> None:
