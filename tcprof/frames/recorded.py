@@ -129,7 +129,7 @@ DRIVER_LOG = Schema(
         Float("power_limit_w", "Limit of that power.", title="Power limit", unit="W"),
         Float("temperature_c", "Temperature of the GPU.", title="Temperature", unit="°C"),
         Float("clock_hz", "SM clock.", title="SM clock"),
-        Category("clock_limit", "What keeps the SM clock below its maximum, see *step_summary*; empty for none."),
+        Text("clock_limit", "What keeps the SM clock below its maximum, see *step_summary*; empty for none."),
     ),
     key=("gpu", "start_ns"),
 )

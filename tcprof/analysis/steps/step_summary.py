@@ -150,7 +150,7 @@ def _summarize(
 def _summarize_log(log: pd.DataFrame, steps: StepFunction) -> dict[str, float | str]:
     """Summarize what the driver said during a GPU's steps."""
     within = pd.Series(steps.covered(log["start_ns"].to_numpy(), log["end_ns"].to_numpy()), log.index)
-    by_limit = within.groupby(log["clock_limit"].astype(str)).sum()
+    by_limit = within.groupby(log["clock_limit"]).sum()
     limit = str(by_limit.idxmax()) if 2 * by_limit.max() > within.sum() else ""
     return {"power_w": _mean_power(log, steps), "power_limit_w": log["power_limit_w"].median(), "clock_limit": limit}
 

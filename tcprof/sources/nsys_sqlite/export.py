@@ -163,14 +163,14 @@ class NsysExport:
         rows = pd.DataFrame(self._database.read(Query(schema.DRIVER_LOG, ("timestamp", "gpu"), facts=facts)))
         rows = rows.rename(columns={"timestamp": "start_ns"}).drop_duplicates([*DRIVER_LOG.key])
         rows = rows.sort_values([*DRIVER_LOG.key], ignore_index=True)
-        known, reasons = rows.where(rows != UNKNOWN), rows["reasons"].clip(lower=0)
+        values, reasons = rows.where(rows != UNKNOWN), rows["reasons"].clip(lower=0)
         held = [(reasons & bits) != 0 for bits in schema.CLOCK_LIMITS.values()]
         columns = {
             "end_ns": rows.groupby("gpu")["start_ns"].transform(lambda start: ends_of(start.to_numpy())),
-            "power_w": known["power"] / 1e3,
-            "power_limit_w": known["powerLimit"] / 1e3,
-            "temperature_c": known["temperature"],
-            "clock_hz": known["clock"] * 1e6,
+            "power_w": values["power"] / 1e3,
+            "power_limit_w": values["powerLimit"] / 1e3,
+            "temperature_c": values["temperature"],
+            "clock_hz": values["clock"] * 1e6,
             "clock_limit": np.select(held, [*schema.CLOCK_LIMITS], ""),
         }
         return DRIVER_LOG.conform(rows.assign(**columns))
