@@ -156,7 +156,7 @@ def test_ncu_looks_into_the_launch_of_median_duration(run: Run, tmp_path: Path) 
     done = run("kernels", path, "--ncu", "gemm")
     assert done.status == 0
     assert done.out.splitlines() == [
-        "# launch 2 of that name, which has the median duration (5.00 µs), in part 1",
+        "# launch 2 of that name, of median duration (5.00 µs), in part 1",
         "ncu --set full --kernel-name gemm --launch-skip 1 --launch-count 1 PROGRAM",
     ]
     assert "--kernel-name other --launch-count" in run("kernels", path, "--ncu", "other").out

@@ -175,8 +175,5 @@ def test_samples_of_a_millisecond_give_what_shorter_ones_give(name: str, tmp_pat
     assert len(known)
     assert (value >= known["tensor_active_low_pct_coarse"]).all()
     assert (value <= known["tensor_active_high_pct_coarse"]).all()
-    short = both["tensor_active_low_pct_coarse"].isna() & (both["instance_count"] > 1)
-    assert short.any()
-    assert both.loc[short, "tensor_active_mean_pct_coarse"].isna().all()
     assert (coarse.kernels["median_ns"] < 1e6).all()
     assert coarse.kernels["tensor_active_pct"].isna().all()

@@ -49,7 +49,7 @@ def ncu_command(analysis: Analysis, kernel: int) -> tuple[str, ...]:
     duration = units.format_ns(launched["duration_ns"].iloc[launch])
     skipped = f"--launch-skip {number} " if number else ""
     return (
-        f"# launch {number + 1:,} of that name, which has the median duration ({duration}){path}",
+        f"# launch {number + 1:,} of that name, of median duration ({duration}){path}",
         f"ncu --set full --kernel-name {function} {skipped}--launch-count 1 PROGRAM",
     )
 

@@ -70,16 +70,13 @@ def tensor_columns(
     below, above = (100 * errors[name].to_numpy() / covered for name in ("below_ns", "above_ns"))
     border = 100 * NORMAL_95 * errors["border_ns"].to_numpy() / covered
     low, high = 100 * interval[0] - below - border, 100 * interval[1] + above + border
-    figures = {
-        **{name: values for name, values in columns.items() if name.startswith("tensor_")},
+    return columns | {
+        "window_ns": sums["window_ns"].to_numpy(),
         "tensor_active_low_pct": np.where(low < 0, 0.0, low),
         "tensor_active_high_pct": np.where(high > 100, 100.0, high),
         "tensor_active_peak_pct": peak,
         "tensor_active_p95_pct": np.minimum(percentile, peak),
     }
-    says_nothing = (low <= 0) & (high >= 100)  # windows are too short for these samples
-    certain = {name: np.where(says_nothing, np.nan, values) for name, values in figures.items()}
-    return columns | certain | {"window_ns": sums["window_ns"].to_numpy()}
 
 
 def summarize_paths(

@@ -248,7 +248,7 @@ def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: s
 
 def _by_gap(table: Table) -> Grouping:
     """Group idle time by cause, and in it by range; a row selects the longest gap that it stands for."""
-    whole = max(_number(row.cells, 0) for row in table.rows)
+    whole = max((_number(row.cells, 0) for row in table.rows), default=np.nan) or np.nan
     lines = []
     for line in Grouping.of_table(table).lines:
         time, *further = line.row.cells
