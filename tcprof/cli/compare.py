@@ -53,11 +53,12 @@ SIDES = paths_argument(
     *("sides", "BASE NEW..."),
     "The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings of one "
     "program, or NAME for NAME-1, NAME-2 and so on; or runs in a store: main@latest, main@-5.. for the last five, "
-    "commit:HASH. LABEL=PATH gives it another name.",
+    "commit:HASH. LABEL=PATH gives a side another name.",
 )
 COMPARED_OUTPUT = option(
     *("output", Path | None, None),
-    "Also write an HTML page; with the suffix of another format, write that format instead of printing.",
+    "Also write an HTML page to this file; if its suffix is that of another format, write that format instead of "
+    "printing.",
     *("-o", "--output"),
 )
 MAP = option(

@@ -168,7 +168,7 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
         metavar="NAME",
     ),
     option("program", str | None, None, "The program; by default that of the newest run.", metavar="NAME"),
-    option("confirm", bool, False, "Say what to record if the last runs are off but too few to be sure."),
+    option("confirm", bool, False, "If the last runs deviate but are too few to be sure, say what to record."),
     *(limit_to(20, "Number of series to show; 0 for all."), STORE, TABLE, WIDE),
 )
 def trend(asked: Asked) -> None:

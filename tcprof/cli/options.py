@@ -101,7 +101,7 @@ WINDOW = option(
 )
 WARM_UP = option(
     *("warm_up", str | None, None),
-    "Exclude the first N steps from the figures per range, or count all of them; by default, tcprof excludes the "
+    "Exclude the first N steps from the figures per range, or (all) count every step; by default, tcprof excludes the "
     "warm-up that it detects.",
     metavar="N|all",
 )

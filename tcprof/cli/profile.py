@@ -56,7 +56,7 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
     | option("frequency_hz", int, 20_000, "Samples per second.", "--frequency")
     | option(
         *("metrics", str, "tcprof"),
-        "What to sample: tcprof, exact tensor cycles where available; default, nsys's own set; or a metric-set file.",
+        "What to sample: tcprof (exact tensor cycles where available), default (nsys's own set) or a metric-set file.",
         metavar="tcprof|default|FILE",
     )
     | option(
@@ -66,7 +66,7 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
     )
     | option(
         *("capture_range_end", str, "stop"),
-        "After the first capture: stop, record no more; repeat:N, make N reports, NAME.1 to NAME.N; or another value "
+        "After the first capture: stop (record no more), repeat:N (make N reports, NAME.1 to NAME.N) or another value "
         "that nsys accepts. The program keeps running.",
         metavar="stop|repeat|repeat:N|...",
     )
@@ -86,7 +86,7 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
         "NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op (ops), also "
         "operand sizes (shapes), or none (off).",
     )
-    | option("steps", int, 20, "Number of steps to record; more if they take under 3 seconds.", min=1)
+    | option("steps", int, 20, "Number of steps to record; more if together they take under 3 seconds.", min=1)
     | option("whole", bool, False, "Record the whole program, not only some steps.")
     | option("stop", bool, False, "End the program when its steps are recorded.")
 )

@@ -28,7 +28,8 @@ SCREEN_LIMIT = option(
 )
 FIT = option(
     *("kernels", bool, True),
-    "Fit the kernels to get the share of tensor kernels; --no-kernels reads large recordings faster.",
+    "Fit the kernels' figures to the samples, to get the share of tensor kernels; --no-kernels reads large recordings "
+    "faster.",
     "--kernels/--no-kernels",
 )
 KERNELS = option(

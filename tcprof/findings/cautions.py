@@ -238,7 +238,8 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
     if observed.inherited_count and not is_pytorch:
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            "activities were launched by threads without a range; they are attributed to the range open at launch"
+            "activities were launched by threads without a range; tcprof attributes them to the range open on "
+            "another thread at launch"
         )
         findings.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return findings
@@ -259,7 +260,7 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
         row, name = rows.loc[kernel], rows["name"].loc[kernel]
         if parse_name(name).work == PRODUCT and row["fit"] == RESOLVED and useful > _MOST * executed:
             sentence = (
-                f"{short_name(name)}: its name contradicts its tensor cycles: its operand sizes require "
+                f"{short_name(name)}: name and tensor cycles contradict each other: the operand sizes require "
                 f"{useful / cycles:.4g} FLOP per cycle, but {row['precision'].upper()} allows {executed / cycles:.4g}"
             )
             consequence = "Its FLOP, FLOP/s and HFU are too low."

@@ -75,7 +75,7 @@ def _samples(analysis: Analysis, gpu: int) -> _Row:
         return "Samples", POOR, "no samples of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
     if analysis.tensor_source == "rounded":
-        return "Samples", POOR, f"rounded to whole percentages, every {period}: small means are too high"
+        return "Samples", POOR, f"sampled every {period}, rounded to whole percentages: small means are too high"
     return "Samples", GOOD, f"exact tensor cycles, every {period}"
 
 

@@ -281,8 +281,8 @@ _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
 )
 _TRACE_WORKERS = (
-    "Record again so that nsys starts the process that uses it: forked workers with --trace-fork-before-exec=true, "
-    "servers and containers from within 'tcprof profile'."
+    "Record again so that nsys starts the process that uses the GPU: forked workers with "
+    "--trace-fork-before-exec=true, servers and containers from within 'tcprof profile'."
 )
 
 

@@ -61,7 +61,8 @@ def describe_warm_up(analysis: Analysis) -> str:
     if skipped:
         count = units.format_things(skipped, "step")
         excluded = (
-            f"Figures per step cover one role: {count} of other roles {'is' if skipped == 1 else 'are'} excluded."
+            f"Figures per step cover steps of one role, such as training: {count} of other roles "
+            f"{'is' if skipped == 1 else 'are'} excluded."
         )
     if slow:
         excluded += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, also from range figures."
@@ -107,9 +108,9 @@ def describe_folding(analysis: Analysis) -> str:
         f"“{FOLDED_KERNELS}”."
     )
     of_ranges = (
-        f"The ranges have {units.format_count(paths)} different paths. Names that differ only "
-        f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
-        f"“{OTHER}”. Give ranges of one kind the same name, and put the number into their payload."
+        f"The ranges have {units.format_count(paths)} different paths. Names that differ only in numbers count as "
+        f"one, with # for the number; paths beyond {units.format_count(MOST_PATHS)} count as “{OTHER}”. Give ranges "
+        f"of one kind the same name, and put the number into their payload."
     )
     return " ".join([of_kernels] * (kernels > MOST_KERNELS) + [of_ranges] * (paths > MOST_PATHS))
 

@@ -131,14 +131,15 @@ WATERFALL = Schema(
             "quantity",
             "time_ns: the mean step time. Each nanosecond of it is in exactly one part: kernels take precedence (if "
             "several run at once, the one that started first), then NCCL, then copies; time outside the steps' GPU "
-            "windows is between steps. tensor_active_pct: the mean Tensor Active over the GPU windows.",
+            "windows counts as *between steps*. tensor_active_pct: the mean Tensor Active over the GPU windows.",
         ),
         Text(
             "part",
             "total; for time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole "
-            "CUDA graphs (those graphs, and on the other side kernels without a counterpart), communication, copies "
-            "and memsets, idle, between steps; for Tensor Active: idle (how much of the window has no kernels), mix "
-            "(which kernels run in the rest), intensity (Tensor Active of matched kernels), not explained by the fit.",
+            "CUDA graphs (on one side those graphs, on the other the kernels without a counterpart), "
+            "communication, copies and memsets, idle, between steps; for Tensor Active: idle (how much of the window "
+            "has no kernels), mix (which kernels run in the rest), intensity (Tensor Active of matched kernels), not "
+            "explained by the fit.",
         ),
         Text("base_class", "Class of replaced and removed kernels in the baseline; otherwise empty."),
         Text("new_class", "Class of replaced and new kernels in the new recording; otherwise empty."),
@@ -164,8 +165,8 @@ OF_MEDIANS = (
     Float(
         "p_value",
         "Probability that two runs of the same program differ this much. With repeats, it comes from Welch's t-test "
-        "on the recordings' medians; otherwise from a test with the assumed run-to-run variation or, if that gives "
-        "less than 0.05 and a Mann-Whitney test on the instances gives more, from the latter.",
+        "on the recordings' medians; otherwise from a test with the assumed run-to-run variation; if that gives less "
+        "than 0.05, from a Mann-Whitney test on the instances, where this gives the higher value.",
     ),
     Text(
         "verdict",
@@ -189,7 +190,7 @@ COMPARISON = Schema(
     "comparison",
     "One row for each GPU, path and quantity of two sides with one or more recordings each. Values are medians over "
     "instances without warm-up; for several recordings, the median of their medians. Intervals are 95 % intervals, "
-    "over instances and runs. Everything is given for medians and for means: work that only a few steps do affects "
+    "over instances and runs. Everything is given for medians and for means: work done in only a few steps affects "
     "only the mean. [statistics.md](statistics.md) explains the methods and how they were validated.",
     (
         GPU,

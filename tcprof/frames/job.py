@@ -39,7 +39,7 @@ _UNTRACED = Float(
 )
 _CPU = Float(
     "cpu_ns",
-    "Time between the launches of the step's and the next step's first activities, minus the time in which the CPU "
+    "Time from the launch of the step's first activity to that of the next step's, minus the time in which the CPU "
     "waits for the GPU; unknown if CUDA calls were not recorded.",
     title="CPU",
 )
@@ -69,8 +69,8 @@ RANK_STEPS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
             "held_ns",
-            "Upper bound on how much waiting collectives slowed its kernels by occupying SMs: the waiting time that "
-            "is not exposed, times sm_pct, or all of it if sm_pct is unknown. Part of own_ns.",
+            "Upper bound on how much its kernels were slowed by collectives that waited and occupied SMs: the waiting "
+            "time that is not exposed, times sm_pct, or all of it if sm_pct is unknown. Part of own_ns.",
             title="Held",
         ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
@@ -161,8 +161,8 @@ RANKS = Schema(
         Signed("compute_excess_high_ns", "Upper end of that interval."),
         Bool(
             "straggler",
-            "Whether its own time stands out by more than steps and GPUs of one kind usually differ; if no rank of "
-            "its group stands out, whether its compute time does.",
+            "Whether its own time stands out by more than the usual difference between steps and between GPUs of one "
+            "kind; if no rank of its group stands out, whether its compute time does.",
         ),
         Float(
             "saves_ns",

@@ -11,10 +11,10 @@ PHASE = Text(
 )
 MODULES = Schema(
     "modules",
-    "One row for each GPU, module and phase, over the kernels of the steps without warm-up (without steps, over all "
-    "kernels), and for each GPU rows without a module for all kernels. A backward kernel belongs to the module whose "
-    "forward op created its autograd node, if ops were recorded. Kernels that belong to no module are listed under a "
-    "placeholder for each phase, such as (optimizer).",
+    "One row for each GPU, module and phase, over the kernels of the steps after warm-up (if there are no steps, over "
+    "all kernels); each GPU also has rows for all kernels, which name no module. A backward kernel belongs to the "
+    "module whose forward op created its autograd node, if ops were recorded. Kernels that belong to no module are "
+    "listed under a placeholder for each phase, such as (optimizer).",
     (
         GPU,
         Number("module_id", "Number of the module, -1 for the rows of all kernels."),
@@ -65,7 +65,7 @@ MODULES = Schema(
         ),
         Float(
             "tensor_peak_pct",
-            "Its Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock.",
+            "Its Tensor FLOP/s, as a share of the chip's peak at the sampled clock, for its kernels' precisions.",
             title="Share of peak",
             missing=UNCOVERED.name,
         ),
@@ -79,8 +79,8 @@ MODULES = Schema(
         ),
         Float(
             "lost_ns",
-            "Its kernel time minus the time that its FLOP would take at that peak; unknown if the FLOP are a lower "
-            "bound.",
+            "Its kernel time minus the time that its FLOP would take at the chip's peak; unknown if the FLOP are a "
+            "lower bound.",
             title="Time above ideal",
         ),
     ),

@@ -37,7 +37,7 @@ _TENSOR = (
     Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
     Float(
         "tensor_active_peak_pct",
-        "Largest sample that is at least half inside the window; unknown if no such sample is as high as the mean.",
+        "Largest sample that is at least half inside the window; unknown if that would be below the mean.",
         title="Peak",
     ),
     Float(
@@ -95,8 +95,8 @@ COUNTED = "Instances of the path on the GPU, without those that are excluded, se
 INSTANCES = Schema(
     "instances",
     "One row for each instance of a range on each GPU that it used. An instance without GPU work is listed under the "
-    "GPUs that its enclosing range used; if that used none, under those of its path on that thread, of its thread, "
-    "or of its process.",
+    "GPUs that its enclosing range used; if that used none, under those that its path used on that thread, failing "
+    "that its thread, failing that its process.",
     (
         GPU,
         Int("range", "Row of the range in *nvtx_ranges*."),
@@ -125,7 +125,8 @@ INSTANCES = Schema(
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         *_UTILIZATION,
         Bool(
-            "left_out", "Whether it is, or lies in, a warm-up step or a slow step; no figure of its path includes it."
+            "left_out",
+            "Whether it is, or lies in, a warm-up step or a slow step; if so, no figure of its path includes it.",
         ),
     ),
     key=("gpu", "range"),
@@ -167,7 +168,7 @@ RANGES = Schema(
         ),
         Float("busy_ns", "Time covered by its activities.", title="Busy time"),
         Int("kernel_ns", "Sum of the durations of its kernels and graphs.", title="Kernel time"),
-        Float("window_ns", "Total length of the windows that figures from samples cover."),
+        Float("window_ns", "Total length of the windows over which sample-based figures are taken."),
         *_TENSOR,
         Float(
             "tensor_kernel_share_pct",
@@ -180,9 +181,9 @@ RANGES = Schema(
         Float("fitted_active_s", "Tensor-active time of the kernels launched in them, from the fit."),
         Float(
             "fitted_cycles",
-            "Tensor cycles of the kernels launched in them, from the fit; those of kernels and modules add up to "
-            "them. Cycles in the window (tensor_cycles), in contrast, include everything that ran in it; samples at "
-            "its edges count in part.",
+            "Tensor cycles of the kernels launched in them, from the fit; the cycles in *kernels* and *modules* add "
+            "up to this value. Cycles in the window (tensor_cycles), in contrast, include everything that ran in it; "
+            "samples at its edges count in part.",
         ),
         Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         Float(

@@ -155,7 +155,7 @@ NVTX_RANGES = Schema(
     (
         Owner("process", "Process that opened the range."),
         Owner("thread", "Thread that opened the range, within its process."),
-        Category("domain", f"NVTX domain; empty for the default one, {OPS_DOMAIN} for those of PyTorch's emit_nvtx."),
+        Category("domain", f"NVTX domain; empty for the default one, {OPS_DOMAIN} for ranges of PyTorch's emit_nvtx."),
         Category("name", "The range's name, without the numbers that ops add to it; (unnamed) if it has none."),
         START,
         IntTime("end_ns", "End on the recording's clock; for a range that was never closed, the end of the recording."),

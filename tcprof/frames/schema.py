@@ -204,8 +204,8 @@ IntTime, FloatTime = partial(Int, limits=ON_CLOCK), partial(Float, limits=ON_CLO
 Number = partial(Int, limits=OR_NONE)
 Owner = partial(Int, limits=(-1.0, 2.0**24))  # a process or a thread, -1 for one that is unknown
 Signed = partial(Float, limits=SIGNED)
-GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems counts them.", limits=(0, 255))
-START = IntTime("start_ns", "Start on the recording's clock; may be negative, before the capture began.")
+GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems numbers GPUs.", limits=(0, 255))
+START = IntTime("start_ns", "Start on the recording's clock; negative if before the capture began.")
 END = IntTime("end_ns", "End on the recording's clock; the interval is half-open.")
 
 _TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work

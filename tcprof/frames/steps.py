@@ -15,16 +15,16 @@ MEAN_POWER = Float(
 
 CLOCK_LIMIT = Text(
     "clock_limit",
-    "What the driver says keeps the SM clock below its maximum for more than half of the logged time of the steps of "
-    "*step_summary*: *power*, *temperature*, a *setting* or the *hardware*, such as its power supply. Empty for none.",
+    "What, according to the driver, keeps the SM clock below its maximum for more than half of the logged time of the "
+    "steps of *step_summary*: *power*, *temperature*, a *setting* or the *hardware*, such as its power supply. Empty "
+    "for none.",
     title="Clock limit",
 )
 
 STEPS = Schema(
     "steps",
-    "The steps as the program marks them: the instances of one path, on each GPU. If no range repeats, tcprof "
-    "detects steps from the order of the kernels; their domain is *not NVTX*. *step_summary* has the step time of "
-    "the recording: the median over the first role, without warm-up and slow steps.",
+    "Whether it is warm-up: by default, it is if it is among the first of its role and takes longer than the 95 % "
+    "band of the others.",
     (
         GPU,
         Int("number", "Number of the step, from 0."),
@@ -77,10 +77,10 @@ STEPS = Schema(
 
 STEP_SUMMARY = Schema(
     "step_summary",
-    "The steps of each GPU that figures cover: those of the first role, without warm-up and slow steps. Each extends "
-    "from its first activity to that of the next step, or to its own last activity if no step follows directly: at "
-    "the end, and if the next step begins over twice the median step time later, after more other work than usual, "
-    "such as a test pass.",
+    "The steps on each GPU over which figures are taken: those of the first role, without warm-up and slow steps. "
+    "Each extends from its first activity to that of the next step, or to its own last activity if no step follows "
+    "directly: at the end, and where the next step begins more than twice the median step time later, with more "
+    "other work than usual in between, such as a test pass.",
     (
         GPU,
         Int("step_count", "Steps with work on the GPU.", title="Steps"),

@@ -23,7 +23,7 @@ KERNEL_INSTANCES = Schema(
         GPU,
         Int("activity", "Row of the launch in *activities*."),
         Int("kernel", "Row of its kernel in *kernels*."),
-        Number("path_id", "Row of the path that it belongs to in *paths*; -1 for none."),
+        Number("path_id", "Row in *paths* of the path that it belongs to; -1 for none."),
         Number("range", "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
         Number("step", "Row in *steps* of the step that it belongs to; -1 for none."),
         Number(
@@ -173,8 +173,8 @@ KERNELS = Schema(
         Bool(
             "tensor_kernel",
             "Whether it executes matrix instructions. Its name decides, unless the counter shows 0; if the name does "
-            "not say, it does if the interval of Tensor Active lies above 20 %, which index arithmetic does not "
-            "reach. Without samples, the name alone decides.",
+            "not say, yes if the whole interval of Tensor Active lies above 20 %, more than index arithmetic alone "
+            "can cause. Without samples, the name alone decides.",
         ),
         Text(
             "name_verdict",

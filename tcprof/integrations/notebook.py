@@ -11,7 +11,7 @@ from tcprof.errors import TcprofError, UsageError
 if TYPE_CHECKING:
     from tcprof.api.reading import Report
 
-USAGE = "%tcprof RECORDING shows one; %%tcprof [REPORT] records the cell below it."
+USAGE = "%tcprof RECORDING shows a recording; %%tcprof [REPORT] records the cell below it."
 DEFAULT_REPORT = "cell.nsys-rep"
 
 

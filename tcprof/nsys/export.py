@@ -83,7 +83,8 @@ def _find_in_folder(folder: Path) -> Path:
     except (OSError, sqlite3.OperationalError) as error:
         raise OutputError(
             f"{export} cannot be written: {getattr(error, 'strerror', None) or error}.",
-            "tcprof keeps the tables of such a folder there, as SQLite. Copy the folder to a place you can write to.",
+            "tcprof keeps the tables of such a folder beside it, as SQLite. Copy the folder to a place you can write "
+            "to.",
         ) from error
     return export
 
@@ -186,7 +187,7 @@ def check_export_place(files: ReportFiles) -> None:
     """
     export = files.export
     if export.is_dir():
-        raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
+        raise OutputError(f"{export} is a folder, but the export needs that path.", hint="Rename it.")
     if export.exists() and not _is_export_or_left_of_one(export):
         raise OutputError(
             f"{export} already exists and is not an nsys export.",

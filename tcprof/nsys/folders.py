@@ -64,7 +64,7 @@ def _write_table(connection: sqlite3.Connection, path: Path) -> None:
 
     with _open(path) as (kinds, batches):
         if not kinds.names or len({name.lower() for name in kinds.names}) < len(kinds.names):
-            raise _damaged(path, "its columns have no names of their own")
+            raise _damaged(path, "its columns do not have distinct names")
         # Neither is declared to hold numbers or text, so that SQLite converts nothing.
         columns = {field.name: sa.Column(field.name, sa.LargeBinary) for field in kinds}
         table = sa.Table(path.stem, sa.MetaData(), *columns.values())

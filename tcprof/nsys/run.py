@@ -161,7 +161,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem(
         r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
-        "this nsys does not know one of its options",
+        "this nsys does not know one of the options it was given",
         "Options that 'tcprof profile --help' does not list go to nsys: check their spelling; 'nsys profile --help' "
         "lists what this version knows.",
     ),

@@ -168,7 +168,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
         other = sorted({rank.file for rank in reduced if rank.job not in ("", usual)})
-        warnings.append(f"Excluded, as another job recorded it: {list_some(other)}.")
+        warnings.append(f"Excluded because it is from another job: {list_some(other)}.")
         reduced = [rank for rank in reduced if rank.job in ("", usual)]
     chosen: dict[int, ReducedRank] = {}
     for rank in sorted(reduced, key=lambda rank: (rank.rank.rank if rank.rank else -1, rank.file)):

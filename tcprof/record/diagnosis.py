@@ -94,7 +94,7 @@ def _check_importer(survey: Survey) -> tuple[Status, str, str]:
 
 def _check_presence(machine: Machine) -> tuple[Status, str, str]:
     if machine.has_gpu:
-        return "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether it can be sampled", ""
+        return "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether the GPU can be sampled", ""
     if machine.driver:
         evidence = f"driver {machine.driver}, but no /dev/nvidia0: no GPU is passed to this process"
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."

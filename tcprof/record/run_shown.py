@@ -17,7 +17,7 @@ from tcprof.record.command import runs_on
 from tcprof.record.stopping import StatusLine, Stopping, can_catch_signals, caught_signals, is_terminal, start_stoppable
 
 RECORDING, RUNNING = "recording", "running"  # what goes on: until the program ends, or perhaps not so long
-TURNING = "nsys begins or ends a capture"  # which it would lose if it was asked to stop meanwhile
+TURNING = "nsys is beginning or ending a capture"  # which it would lose if it was asked to stop meanwhile
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed
 _DRAWN_OVER = re.compile(rb"(?:[^\r\n]*\r)+(?=\[\d+/\d+\] \[)")  # in front of nsys's last progress: "[1/1] [=75% ] x"

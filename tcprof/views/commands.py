@@ -142,8 +142,8 @@ def describe_redaction(redaction: "Redaction") -> list[str]:
     The lines hold text of the recording in printable form.
     """
     searched = (
-        f"tcprof searched the copy for {redaction.searched:,} such texts, paths in home folders, e-mail addresses "
-        "and IPv4 addresses."
+        f"tcprof searched the copy for {redaction.searched:,} texts that it removed, and for paths in home folders, "
+        f"e-mail addresses and IPv4 addresses."
     )
     suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
     kept = "Names of NVTX ranges, marks and domains, and of kernels, come from the program and are kept."
@@ -178,7 +178,7 @@ def _about(what: str, command: str, suspects: "PrivateNames") -> list[str]:
         return []
     examples = ", ".join(f"“{_excerpt(text)}”" for text in suspects.examples)
     return [
-        f"Kept, but look before you share: {what} names contain such a text: {suspects.count:,}, "
+        f"Kept, but look before you share: {what} names contain one of these: {suspects.count:,}, "
         f"{'for example' if suspects.count > len(suspects.examples) else 'namely'} {examples}. "
         f"See them all with: tcprof {command} COPY"
     ]

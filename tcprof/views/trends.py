@@ -26,8 +26,8 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 _RUNS_SHOWN = 100
 _HOW = (
     "Points are runs, with their 95 % intervals within the run. Hover for the commit and the software it ran with.",
-    "Lines are levels, drawn where there are enough runs; the last one's band is its 95 % interval. A diamond marks a "
-    "change, a square one that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
+    "... A diamond marks a change, a square marks a change that came with another driver, CUDA, torch, tcprof or "
+    "clock. Violet and dashed: an accepted change.",
 )
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 24
@@ -177,8 +177,9 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
             more = f" {units.format_things(len(new) - 1, 'more figure')} changed there." if len(new) > 1 else ""
             lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {tell(trend, change)}{more}")
     lines += [
-        f"Unconfirmed: {name_series(trend)} has been off since {name_run(trend.points.iloc[trend.trend.candidate])}. "
-        "More recordings of that commit will decide; --confirm says how."
+        f"Unconfirmed: {name_series(trend)} has been off its level since "
+        f"{name_run(trend.points.iloc[trend.trend.candidate])}. More recordings of that commit will decide; "
+        f"--confirm says how."
         for trend in trends
         if trend.trend.candidate is not None
     ]
@@ -258,7 +259,8 @@ def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
     for commit, trend in commits.items():
         program = one_line(str(trend.points["program"].iloc[-1]))
         what = (
-            f"{units.format_things(LEAST, 'more recording')} of the commit show whether it is a change or an outlier.",
+            f"{units.format_things(LEAST, 'more recording')} of the commit will show whether it is a change or an "
+            f"outlier.",
         )
         command = f"tcprof profile --repeat {LEAST} -o confirm {program}"
         items.append((one_line(commit)[:_SHORT_COMMIT] or "the newest run", what, command))

@@ -164,7 +164,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     there.unlink()
     there.mkdir()
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
-    assert "runs-2.sqlite is a folder where the export should be" in capfd.readouterr().err
+    assert "runs-2.sqlite is a folder, but the export needs that path" in capfd.readouterr().err
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
 
 

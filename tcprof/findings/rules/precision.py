@@ -197,7 +197,7 @@ def fp8(step: Step) -> list[Advice]:
     way = "in training" if step.trains else "without training"
     evidence = [
         (
-            f"on an H200, matrix multiplications of similar length were {ratio} as fast in FP8 {way}, casts and "
+            f"on an H200, matrix multiplications of similar duration were {ratio} as fast in FP8 {way}, casts and "
             "scales included"
         )
     ]
@@ -266,7 +266,7 @@ def mixed_precision_overhead(step: Step, earlier: Collection[str]) -> list[Advic
     text = (
         "Cast less" if priced[0].title == "fewer casts" else "Drop the loss scaler",
         f"{what} of mixed precision {take} {step.format_share(time)}",
-        "Mixed precision saves more than that, but part of this time is avoidable.",
+        "Mixed precision saves more time than the scaler costs, but part of that cost is avoidable.",
     )
     parts = (("casts", casts), ("unscaling", unscale))
     evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]

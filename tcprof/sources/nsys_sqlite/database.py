@@ -44,7 +44,7 @@ BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
 Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
 _Taken = TypeVar("_Taken")
-_OTHER_VERSION = f"Update tcprof, or export the report again with Nsight Systems up to {NEWEST_NSYS}."
+_OTHER_VERSION = f"Update tcprof, or export the report again with Nsight Systems {NEWEST_NSYS} or older."
 _DIALECT = sqlite.dialect()
 
 

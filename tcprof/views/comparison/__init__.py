@@ -75,10 +75,8 @@ _QUANTITIES = (
     "the two disagree. Higher and lower are significant; ~ is inconclusive, which does not mean that nothing changed."
 )
 _PARTS = (
-    "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
-    "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is their time without kernels; "
-    "kernel mix, which kernels run; activity per kernel, the Tensor Active of matched kernels. Click a part of "
-    "the time to show only its kernels in their table."
+    "Means over the ranks, then medians over the steps. Each job is one run, so tcprof assumes a run-to-run "
+    "variation; changes smaller than that are inconclusive."
 )
 
 
