@@ -85,7 +85,8 @@ def test_a_training_step(tmp_path, window):
     assert analysis.window == window
     assert judge(analysis).warnings == (
         ROUNDED,
-        "2 of 5 activities were launched by threads without a range; tcprof attributes them to the range open on another thread at launch.",
+        "2 of 5 activities were launched by threads without a range; tcprof attributes them to the range open on "
+        "another thread at launch.",
     )
 
 

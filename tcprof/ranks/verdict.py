@@ -82,11 +82,11 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
     bounds = f"{low} to {high}" if is_bounded else f"at least {low}"
     if row["compute_excess_ns"] > 0:
         most = f" up to {high}" * is_bounded
-        return f"{when}, a step would take{most} less; how much CPU time would then be exposed is unknown."
+        return f"{when}, a step would take{most} less; the CPU may hide part of that."
     if np.isnan(row[f"{name}_ns"]):
         return (
             f"{when}, the saving is unresolved ({bounds}): it is unknown how much CPU time the waiting hides, and how "
-            f"much waiting slows kernels."
+            "much waiting slows kernels."
         )
     return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({bounds})."
 
