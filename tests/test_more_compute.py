@@ -60,8 +60,8 @@ def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None
     assert re.fullmatch(
         r"Rank 1 may be a straggler: in a step it computes 4\.05 ms \([\d.]+ %\) longer than the median of the "
         r"others: it has more work: 17\.4 % more FLOP, spread over its modules, most in \(forward\) \+218 µs\. Own "
-        r"times vary too much to confirm it\. At the others' speed, a step would take up to [\d.]+ ms less; how much "
-        r"of that the CPU hides is unknown\.",
+        r"times vary too much to confirm it\. At the others' speed, a step would take up to [\d.]+ ms less; the CPU "
+        r"may hide part of that\.",
         verdict[1],
     ), verdict[1]
 
