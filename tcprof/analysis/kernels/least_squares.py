@@ -14,7 +14,8 @@ SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the cl
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible
 NEGLIGIBLE = 1e-5  # of the largest count per ns: less is below what the ridge resolves, and differs between CPUs
 LONGEST = 256  # samples of a stretch
-SAMPLES_AT_ONCE = 16_384
+SAMPLES_AT_ONCE, DENSE_AT_ONCE = 16_384, 2048
+DENSE = 0.1  # of all entries: products of matrices with more are faster as dense ones
 
 
 def normal_equations(
@@ -38,18 +39,25 @@ def normal_equations(
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
     alike = alike & (apart.coupling > 0)
-    ends = np.append(begins[run_starts(begins // SAMPLES_AT_ONCE)], len(targets))
+    is_dense = design.shares.nnz > DENSE * np.prod(design.shares.shape)
+    at_once = DENSE_AT_ONCE if is_dense else SAMPLES_AT_ONCE
+    ends = np.append(begins[run_starts(begins // at_once)], len(targets))
 
-    def sum_run(begin: int, end: int) -> csr_array:
+    def sum_run(begin: int, end: int) -> csr_array | Floats:
         some = slice(begin, end)
         columns = some_rows(design.shares, begin, end)
         if common is not None:  # some at a time: both together are as large as the design again
             columns = hstack([columns, some_rows(common, begin, end)], format="csr")
-        return Noise(apart.diagonal[some], apart.coupling[some]).invert().half_product(columns, alike[some])
+        of_run = Noise(apart.diagonal[some], apart.coupling[some])
+        if is_dense:
+            white = of_run.whiten(columns.toarray(order="F"))
+            return white.T @ white / 2
+        return of_run.invert().half_product(columns, alike[some])
 
     with mapping_of(len(ends) - 1) as run_all:
         half = sum(run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()))
-    normal, unknowns = (half + half.T).toarray(), design.shares.shape[1]
+    half = half if is_dense else half.toarray()
+    normal, unknowns = half + half.T, design.shares.shape[1]
     right = design.shares.T @ apart.weigh(targets)
     right = np.hstack([right, normal[:unknowns, unknowns:]])
     return normal[:unknowns, :unknowns], right, normal[unknowns:, unknowns:]

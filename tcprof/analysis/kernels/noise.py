@@ -37,6 +37,11 @@ class Noise:
             return np.asarray((columns.T / pivot).T)
         return np.asarray(dpttrs(pivot, below, columns)[0])
 
+    def whiten(self, columns: Floats) -> Floats:
+        """Make columns independent: those of their product with its transpose are as those with the inverse between."""
+        pivot, below = self._factored
+        return np.asarray((_accumulate(np.append(0, -below), columns).T / np.sqrt(pivot)).T)
+
     def invert(self) -> "Inverse":
         """Prepare the inverse."""
         pivot, below = self._factored
