@@ -27,6 +27,7 @@ from tcprof.sources.saved import SAVED
 if TYPE_CHECKING:
     from tcprof.analysis.gaps import Gaps
     from tcprof.findings.pricing.advice import Advice
+    from tcprof.findings.pricing.step import Step
     from tcprof.saved.cache import Cache
 
 _OPTIONS = ("window", "warm_up", "step", "peak_tflops")  # of commands, which change the figures
@@ -78,6 +79,7 @@ class Report:
 
     def __init__(self, analysis: Analysis, described: Mapping[str, Any] | None = None) -> None:
         self.analysis, self._described = analysis, described
+        self._steps: dict[int, Step] = {}  # what findings and advice measure alike
 
     @property
     def recording(self) -> Recording:
@@ -88,7 +90,7 @@ class Report:
     def findings(self) -> Findings:
         """Judge the figures, as ``tcprof.findings`` does."""
         if not self._described:
-            return judge(self.analysis)
+            return judge(self.analysis, self._steps)
         findings: Findings = restore(Findings, self._described["findings"], self.analysis)
         return findings
 
@@ -99,7 +101,7 @@ class Report:
         from tcprof.findings.pricing.advice import Advice
 
         if not self._described:
-            return advise(self.analysis)
+            return advise(self.analysis, self._steps)
         advice: tuple[Advice, ...] = restore(tuple[Advice, ...], self._described["advice"], self.analysis)
         return advice
 

@@ -20,11 +20,16 @@ _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 _NOTABLE = 0.01  # of a price: that so much less is counted elsewhere is said
 
 
-def advise(analysis: Analysis) -> tuple[Advice, ...]:
-    """The advice on a recording: what saves most first, then what has no price."""
+def advise(analysis: Analysis, measured: dict[int, Step] | None = None) -> tuple[Advice, ...]:
+    """The advice on a recording: what saves most first, then what has no price.
+
+    Args:
+        measured: The steps that ``judge`` has measured; they are not kept.
+    """
+    measured = {} if measured is None else measured
     if analysis.kernel_instances.empty or has_amd_gpu(analysis.gpus):
         return ()
-    steps = measure_steps(analysis)
+    steps = measure_steps(analysis, measured)
     by_gpu = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
     advices: list[Advice] = []
     for gpu, of_rules in price_together(steps, by_gpu, rules_of_findings()).items():
@@ -33,7 +38,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
             is_of_use = steps[gpu].uses_framework or not advice.gain.is_known or not (named and named.of_framework)
             options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in advice.options)
             advices.append(replace(advice, options=tuple(options)))
-    steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
+    measured.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     joined = join_alike(sorted(advices, key=_order))
     return tuple(sorted(joined, key=lambda advice: _order(advice, _explains_launches(joined))))
 

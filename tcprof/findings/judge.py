@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import partial
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -19,7 +20,7 @@ from tcprof.findings.checks import Check, list_checks
 from tcprof.findings.faults import find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.pricing.advice import Advice
-from tcprof.findings.pricing.step import measure_step
+from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.steps import WAITING_PCT, StepFigures, from_kernel_order, measure_step_figures, pool_tensor_active
 from tcprof.findings.verdict import judge_capture, judge_steps
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
@@ -121,11 +122,12 @@ _MOST_RANGES = 4
 
 
 @plain_texts()
-def judge(analysis: Analysis) -> Findings:
-    """Judge a recording."""
+def judge(analysis: Analysis, measured: dict[int, Step] | None = None) -> Findings:
+    """Judge a recording; ``measured`` takes the steps that are priced for it, by GPU."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     busiest = busiest_gpus(analysis, MOST_GPUS)
-    measure = {gpu: _estimate if gpu in busiest else measure_step_figures for gpu in captures["gpu"]}
+    estimate = partial(_estimate, measured={} if measured is None else measured)
+    measure = {gpu: estimate if gpu in busiest else measure_step_figures for gpu in captures["gpu"]}
     figures_of = {int(gpu): measure_gpu(analysis, int(gpu)) for gpu, measure_gpu in measure.items()}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
     excess = find_excess(analysis, [figures for figures in figures_of.values() if figures], untraced)
@@ -150,12 +152,12 @@ def _find_others(analysis: Analysis, busiest: Sequence[int]) -> list[Finding]:
     return [Finding("most-gpus", Severity.REMARK, sentence=sentence)] if number > len(busiest) else []
 
 
-def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
+def _estimate(analysis: Analysis, gpu: int, measured: dict[int, Step]) -> StepFigures | None:
     """The steps of a GPU; with an estimate of the unprofiled step if it would not wait, and none was measured."""
     figures = measure_step_figures(analysis, gpu)
     if figures is None or analysis.kernel_instances.empty or not figures.idle_pct >= WAITING_PCT:
         return figures
-    step = None if figures.unprofiled_ns > 0 else measure_step(analysis, gpu)
+    step = None if figures.unprofiled_ns > 0 else measure_step(analysis, gpu, measured)
     if step is None or not step.remedies.unprofiled:
         return figures
     unprofiled_ns = min(step.unprofiled_ns[step.tracing[1]], step.length_ns)

@@ -29,13 +29,12 @@ AdviceByGpu = Mapping[int, Sequence[Advice]]
 Rules = Mapping[str, Rule]
 
 
-def measure_steps(analysis: Analysis) -> dict[int, Step]:
+def measure_steps(analysis: Analysis, measured: dict[int, Step] | None = None) -> dict[int, Step]:
     """The mean step of each GPU that has one, each with those of all; of the busiest where there are many."""
+    measured = {} if measured is None else measured
     busiest = set(busiest_gpus(analysis, MOST_GPUS))  # one may have no name, and so no row of its own
-    steps = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"] if gpu in busiest}
-    beside: dict[int, Step] = {}
-    beside |= {gpu: replace(step, beside=beside) for gpu, step in steps.items() if step is not None}
-    return beside
+    steps = (measure_step(analysis, int(gpu), measured) for gpu in analysis.gpus["gpu"] if gpu in busiest)
+    return {step.gpu: step for step in steps if step is not None}
 
 
 def times_of_communication(step: Step) -> dict[int, float]:

@@ -315,8 +315,15 @@ class Step:
         return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
 
 
-def measure_step(analysis: Analysis, gpu: int) -> Step | None:
-    """The mean step of a GPU; None where next to no work on it was traced, or all in no time."""
+def measure_step(analysis: Analysis, gpu: int, measured: dict[int, Step] | None = None) -> Step | None:
+    """The mean step of a GPU; None where next to no work on it was traced, or all in no time.
+
+    Args:
+        measured: Those that were measured before, by GPU, of which it becomes one.
+    """
+    measured = {} if measured is None else measured
+    if gpu in measured:
+        return measured[gpu]
     activities = rows_of_gpu(analysis.activities, gpu)
     if activities.empty or not analysis.is_busy_known(gpu):
         return None
@@ -327,7 +334,7 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     inside, busy = open_times(*windows), open_times(start, end)
     if not inside.known_ns:
         return None
-    return Step(
+    measured[gpu] = Step(
         analysis=analysis,
         gpu=gpu,
         name=name,
@@ -337,4 +344,6 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
         exposure=find_exposure(analysis.activities, gpu, inside),
         host=find_host(analysis, activities, inside, on_cpu, count),
         windows=windows,
+        beside=measured,
     )
+    return measured[gpu]

@@ -153,7 +153,8 @@ def _list_tables(
     tables = _list_losses(analysis, gpu, limit or MOST_ROWS)
     if texts:
         most = _rows_that_fit(texts, any(table.hidden for table in tables))
-        tables, kernels = _list_losses(analysis, gpu, most), kernels.head(most)
+        tables = _list_losses(analysis, gpu, most) if most < MOST_ROWS else tables
+        kernels = kernels.head(most)
     return [*tables, *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels))]
 
 
