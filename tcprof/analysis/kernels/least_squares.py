@@ -39,7 +39,7 @@ def normal_equations(
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
     alike = alike & (apart.coupling > 0)
-    is_dense = design.shares.nnz > DENSE * np.prod(design.shares.shape)
+    is_dense = bool(design.shares.nnz > DENSE * np.prod(design.shares.shape))
     at_once = DENSE_AT_ONCE if is_dense else SAMPLES_AT_ONCE
     ends = np.append(begins[run_starts(begins // at_once)], len(targets))
 
@@ -48,11 +48,7 @@ def normal_equations(
         columns = some_rows(design.shares, begin, end)
         if common is not None:  # some at a time: both together are as large as the design again
             columns = hstack([columns, some_rows(common, begin, end)], format="csr")
-        of_run = Noise(apart.diagonal[some], apart.coupling[some])
-        if is_dense:
-            white = of_run.whiten(columns.toarray(order="F"))
-            return white.T @ white / 2
-        return of_run.invert().half_product(columns, alike[some])
+        return Noise(apart.diagonal[some], apart.coupling[some]).half_product(columns, alike[some], is_dense)
 
     with mapping_of(len(ends) - 1) as run_all:
         half = sum(run_all(sum_run, ends[:-1].tolist(), ends[1:].tolist()))

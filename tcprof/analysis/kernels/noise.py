@@ -37,10 +37,13 @@ class Noise:
             return np.asarray((columns.T / pivot).T)
         return np.asarray(dpttrs(pivot, below, columns)[0])
 
-    def whiten(self, columns: Floats) -> Floats:
-        """Make columns independent: those of their product with its transpose are as those with the inverse between."""
+    def half_product(self, columns: csr_array, alike: Bools, is_dense: bool) -> csr_array | Floats:
+        """Compute half of columns, inverse and columns, see ``Inverse.half_product``; as a dense matrix if asked to."""
+        if not is_dense:
+            return self.invert().half_product(columns, alike)
         pivot, below = self._factored
-        return np.asarray((_accumulate(np.append(0, -below), columns).T / np.sqrt(pivot)).T)
+        white = (_accumulate(np.append(0, -below), columns.toarray(order="F")).T / np.sqrt(pivot)).T
+        return np.asarray(white.T @ white / 2)
 
     def invert(self) -> "Inverse":
         """Prepare the inverse."""
