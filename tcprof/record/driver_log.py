@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PERIOD_S = 0.1
 _DEATH_S = 2.0  # a driver that hangs holds its process
@@ -38,8 +39,10 @@ def driver_logged(path: Path) -> Iterator[None]:
                 logger.wait(_DEATH_S)
 
 
-def read_driver_log(path: Path) -> pd.DataFrame:
+def read_driver_log(path: Path) -> "pd.DataFrame":
     """Read a log: for each time and GPU what ``_COLUMNS`` names, -1 where unknown; empty where there is none."""
+    import pandas as pd  # here, since the process that logs does without
+
     lines = path.read_text(encoding="ascii").split("\n")[:-1] if path.is_file() else []  # the last one may be cut
     frame = pd.DataFrame([line.split(",") for line in lines], columns=_COLUMNS)
     return frame.astype({name: "int64" for name in _COLUMNS if name != "uuid"})
