@@ -81,8 +81,8 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "confidential": ("Confidential Compute", "turn it off"),
     "unsupported": ("can sample no GPU here", "newer nsys"),
     "no_gpu": ("finds no GPU with that number", "Record all GPUs"),
-    "spelling": ("does not know one of its options", "nsys profile --help"),
-    "twice": ("does not know one of its options", "nsys profile --help"),
+    "spelling": ("does not know one of the options", "nsys profile --help"),
+    "twice": ("does not know one of the options", "nsys profile --help"),
     "no_program": ("was not found", "Check its path"),
 }
 
