@@ -39,7 +39,7 @@ def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) 
     assert any(cell.text.endswith("pooled") for row in changes.rows for cell in row.cells)
 
 
-# What a native reader stumbles about; of the time of a fit "told apart" is fine.
+# What a native reader stumbles over.
 FORBIDDEN = re.compile(
     r"\b(?:is|are) told\b(?! apart)|\b(?:that )?is said\b|\bof which\b.*\b(?:is|are) one\b|\bas far as\b|\bidled\b"
     r"|\blikely to win\b|\bwins nothing\b|\bthe run alone\b|\bcannot be told\b|\b[Mm]atrix products?\b"

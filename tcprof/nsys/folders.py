@@ -127,4 +127,4 @@ def _plain(column: Any) -> Any:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} cannot be read: {one_line(why, 200)}.", _AGAIN)
+    return InputError(f"{path} cannot be read: {one_line(why, 200).rstrip('.')}.", _AGAIN)

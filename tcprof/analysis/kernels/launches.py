@@ -93,15 +93,15 @@ def fit_kernels(
             fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), gpu_samples, offset_ns, peaks, copies)
             other = find_untraced(gpu_samples, pick_rows(activities, is_mine))
             doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
-            seen = fitted[gpu].seen & are_told_apart(gpu_samples, launches.end - launches.start)
+            seen = fitted[gpu].seen & are_separable(gpu_samples, launches.end - launches.start)
             fitted[gpu] = replace(fitted[gpu], doubt=doubt, seen=seen)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(FITTED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
 
 
-def are_told_apart(samples: pd.DataFrame, duration: Ints) -> Bools:
-    """Tell which launches samples may be split among: of periods that the fit is not verified with, only long ones."""
+def are_separable(samples: pd.DataFrame, duration: Ints) -> Bools:
+    """Tell which launches the fit may separate: where samples are longer than it is verified for, only longer ones."""
     period = (samples["end_ns"] - samples["start_ns"]).median()
     return np.asarray((duration >= period) | (period <= VERIFIED_PERIOD_NS))
 
