@@ -171,6 +171,12 @@ def test_a_column_that_a_recording_may_lack_is_unknown(saved: Path, run: Run) ->
     assert run("show", saved).status == 0
 
 
+def test_a_page_is_written_of_steps_whose_times_are_unknown(saved: Path, run: Run, tmp_path: Path) -> None:
+    times = ["step_ns", "step_low_ns", "step_high_ns", "total_ns"]
+    change(saved, "step_summary.parquet", lambda content: bytes_of(table_of(content).drop_columns(times)))
+    assert run("report", saved, "-o", tmp_path / "page.html").status == 0
+
+
 @pytest.mark.parametrize("name", first(3, FRAMES))
 def test_each_column_is_held_against_what_it_promises(name: str, saved: Path, whole: bytes) -> None:
     schema, part = FRAMES[name], f"{name}.parquet"

@@ -168,7 +168,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     whole = modules[(modules["phase"] == "all") & (modules["module_id"] >= 0)].set_index("module_id")
     by_id = whole.reindex(range(int(whole.index.max()) + 1 if len(whole) else 0))
     return {
-        "meanStep": 1e-9 * mean_step_ns if len(steps) else None,
+        "meanStep": None if np.isnan(mean_step_ns) else 1e-9 * mean_step_ns,
         "paths": list_path_facts(analysis, gpu),
         "kernels": {
             "all": of_all,
