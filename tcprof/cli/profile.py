@@ -52,7 +52,12 @@ REPORT = option(
     *("-o", "--output"),
 )
 CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
-    option("gpus", str, "all", "GPUs to sample: all, none, or numbers such as 0,2.")
+    option(
+        *("gpus", str, "all"),
+        "GPUs to sample: all, none, or numbers such as 0,2.",
+        callback=lambda text: "all" if text.startswith(("GPU-", "MIG-")) else text,  # names that CUDA knows, not nsys
+        envvar="CUDA_VISIBLE_DEVICES",
+    )
     | option("frequency_hz", int, 20_000, "Samples per second.", "--frequency")
     | option(
         *("metrics", str, "tcprof"),

@@ -33,6 +33,15 @@ def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd)
     assert sorted(path.name for path in login_node.iterdir()) == ["train.py"]
 
 
+@pytest.mark.parametrize(("visible", "sampled"), [("1,3", "1,3"), ("", "all"), ("GPU-2f1c", "all")])
+def test_the_gpus_that_cuda_sees_are_sampled(
+    run, login_node: Path, monkeypatch, capfd, visible: str, sampled: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert run("profile", "--dry-run", "train.py") == 0
+    assert f"--gpu-metrics-devices={sampled}" in shlex.split(capfd.readouterr().out)
+
+
 def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
     assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "--gpus", "none", "train.py") == 0
     printed = capfd.readouterr().out
