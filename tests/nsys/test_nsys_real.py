@@ -13,8 +13,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import tcprof
 from tcprof.errors import StoppedError
 from tcprof.nsys.capabilities import Capabilities, read_capabilities
 from tcprof.nsys.export import find_export
@@ -25,6 +27,8 @@ from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.recording import RecordedRun, record
 from tcprof.record.run_shown import run_shown
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+RECIPES = Path(tcprof.__file__).parent / "integrations" / "nsys_recipes"
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
 pytestmark = [
     pytest.mark.nsys,
@@ -204,3 +208,18 @@ def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_p
 def test_capabilities(nsys: Nsys):
     capabilities = read_capabilities(nsys)
     assert capabilities.gpu_metrics_option.startswith("--gpu-metrics-device")
+
+
+def test_the_recipe_writes_the_ranges_of_each_report(tmp_path: Path) -> None:
+    folders = [*Path(REAL).parents[1].rglob("nsys_recipe/third_party")]
+    if not folders:
+        pytest.skip("this nsys has no recipes that can be run")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.nsys-rep").write_bytes(b"stands in for the report of the export beside it")
+        shutil.copyfile(FIXTURES / "mlp_fp16.sqlite", tmp_path / f"{name}.sqlite")
+    paths = {"PYTHONPATH": str(folders[0].parents[1]), "NSYS_RECIPE_PATH": str(RECIPES)}
+    recipe = [sys.executable, "-m", "nsys_recipe", "tensor_active", "--input", str(tmp_path), "--output", "out"]
+    subprocess.run(recipe, cwd=tmp_path, env=os.environ | paths, check=True)
+    ranges = pd.read_parquet(tmp_path / "out" / "ranges.parquet")
+    assert sorted(set(ranges["file"])) == ["one.nsys-rep", "two.nsys-rep"]
+    assert len(ranges) == 2 * len(tcprof.read(FIXTURES / "mlp_fp16.sqlite").ranges)

@@ -1,0 +1,1 @@
+"""Tensor Active of many reports, by ``nsys recipe``."""
