@@ -23,7 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("tcprof", "Tensor Cores")
     group.addoption("--tcprof-update", action="store_true", help="add the recordings of passed checks to the store")
-    group.addoption("--tcprof-store", metavar="URL", help="the store with the baselines, as 'tcprof history --store'")
+    group.addoption(
+        "--tcprof-store", metavar="URL", help="the store with the baselines, as for 'tcprof history --store'"
+    )
 
 
 class Recorder:

@@ -269,7 +269,7 @@ def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(co
 
 def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
     found = find(few_blocks(10))
-    assert found["few-blocks"].action == "Launch more than 10 blocks of tree on 132 SMs"
+    assert found["few-blocks"].action == "Launch more than 10 blocks of tree: the GPU has 132 SMs"
     assert " take 100.0 % of " in found["few-blocks"].sentence
     assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
     assert "10 blocks of 1 thread" in found["few-blocks"].options[0].code[2]

@@ -66,7 +66,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
         for suffix in load_format(name).SUFFIXES:
             refused = run(command, *recordings, "-o", tmp_path / f"x{suffix}")
             assert refused.status == 2
-            assert "has a suffix that this command does not write" in refused.err
+            assert "has the suffix of a format that this command does not write" in refused.err
     assert not any(tmp_path.iterdir())
 
 

@@ -171,7 +171,7 @@ def test_fixtures_raise_no_alarm(fixture_file) -> None:
 def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
     faults = tcprof.read(write_world(shared(busy(1), 1, "beside"), PLAIN, tmp_path)).faults
     (fault,) = (text for text in faults if "trace does not show" in text)
-    assert "in kernels that do not use them" in fault
+    assert "during kernels that do not use them" in fault
 
 
 def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 90) -> Report:

@@ -50,7 +50,7 @@ def profile(program: Sequence[str], output: str | PathLike[str], frequency_hz: i
     """
     chosen = RecordOptions(frequency_hz=frequency_hz, **options)
     if chosen.in_captures:
-        raise UsageError("tcprof.profile() gives one recording.", hint="Record several with 'tcprof profile'.")
+        raise UsageError("tcprof.profile() makes one recording.", hint="Record several with 'tcprof profile'.")
     session = Session(program, Path(output))
     session.check_reports(force=True)
     with plan_recording(session.program, chosen) as plan:

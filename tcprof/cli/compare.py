@@ -73,7 +73,7 @@ GATE = (
     )
     | option(
         *("gate_file", Path | None, None),
-        "Read such conditions from \\[tool.tcprof.gate] in a pyproject.toml, or from another TOML file.",
+        "Read --fail-if conditions from \\[tool.tcprof.gate] in a pyproject.toml, or from another TOML file.",
         "--gate",
         metavar="FILE",
     )
@@ -98,8 +98,9 @@ FORMAT = format_option(_FORMATS, "Output format, by default text; junit shows th
 def compare(ctx: typer.Context, asked: Asked) -> None:
     """Compare recordings: what is faster, by how much, and how certain that is.
 
-    Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
-    give several recordings per side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
+    Figures are medians over the instances of a range, each with the 95 % interval of its change. Runs of one program
+    differ: give several recordings per side; otherwise run-to-run variation is assumed, and smaller changes are
+    inconclusive.
     """
     gate_file = _read_gate(asked)
     labels, paths = zip(*map(_split_label, asked.sides), strict=True)
@@ -164,7 +165,7 @@ def _view_jobs(jobs: Sequence["Job"], names: Sequence[str], has_gate: bool) -> "
     from tcprof.views.job import view_compared_jobs
 
     if len(jobs) != 2 or has_gate or jobs[0].rank_steps.equals(jobs[1].rank_steps):
-        why = "these are multi-rank jobs: compare two different ones, without conditions"
+        why = "multi-rank jobs are compared two at a time, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     return view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1]))
 

@@ -166,9 +166,9 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         from tcprof.render.files import SUFFIXES, check_drawing
 
         if output is None or output.suffix not in SUFFIXES:
-            option_text = "without -o" if output is None else f"-o {output}"
+            given = "but there is no -o" if output is None else f"not -o {output}"
             raise UsageError(
-                f"--figure {figure} {option_text} does not say which file to draw.",
+                f"--figure {figure} needs a file to draw to, {given}.",
                 f"Give one: -o {figure}.svg, .png or .html.",
             )
         check_drawing(output)
@@ -210,7 +210,7 @@ def redact(asked: Asked) -> None:
         )
     if source_type is not NSYS:
         raise InputError(
-            f"tcprof cannot redact {recording}, one of the {source_type.title}; it can redact only {NSYS.title}.",
+            f"tcprof cannot redact {recording}. It does not redact {source_type.title}, only {NSYS.title}.",
             "tcprof does not know what private data such a file holds: look at it before you share it.",
         )
     with progress(f"Reading {recording.name}"):

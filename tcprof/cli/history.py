@@ -174,8 +174,8 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
 def trend(asked: Asked) -> None:
     """Show at which commits a program's figures changed, and what changed there.
 
-    It covers the series of the newest run. If the store has the analyses of both sides, it compares them. '-o
-    NAME.html' writes a page with a chart per series.
+    It covers the series of the newest run. If the store has the analyses from before and after a change, it compares
+    them. '-o NAME.html' writes a page with a chart per series.
     """
     from tcprof.history.trends import explain_step, read_trends
     from tcprof.views.trends import view_trends

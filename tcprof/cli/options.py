@@ -96,8 +96,8 @@ WIDE = option("wide", bool, False, "Show all columns and whole names in tables, 
 FORCE = option("force", bool, False, "Overwrite files that tcprof did not write; never overwrites recordings.")
 WINDOW = option(
     *("window", Window, "gpu"),
-    "Window for figures from samples: gpu, from a range's first GPU activity to its last; host, the range on the CPU; "
-    "busy, only while its GPU work runs.",
+    "Window for figures from samples: gpu (from a range's first GPU activity to its last), host (the range on the "
+    "CPU) or busy (only while its GPU work runs).",
 )
 WARM_UP = option(
     *("warm_up", str | None, None),
@@ -186,7 +186,7 @@ class Asked(SimpleNamespace):
         ends = {suffix: form for form in formats for suffix in load_format(form).SUFFIXES}
         if name is None and output.suffix not in ends:
             raise UsageError(
-                f"-o {output} has a suffix that this command does not write",
+                f"-o {output} has the suffix of a format that this command does not write",
                 f"End it in {', '.join([*ends, *[PAGE_SUFFIX] * has_page])}, or add --format {'|'.join(formats)}.",
             )
         return name or ends[output.suffix], output, None

@@ -223,7 +223,8 @@ def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
     """Refuse the name of a file that would hold something else than its suffix says."""
     if output.suffix not in suffixes and not (output.exists() and not output.is_file()):
         raise UsageError(
-            f"-o {output} has a suffix that this command does not write", f"End it in {', '.join(suffixes)}."
+            f"-o {output} has the suffix of a format that this command does not write",
+            f"End it in {', '.join(suffixes)}.",
         )
 
 

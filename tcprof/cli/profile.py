@@ -48,7 +48,7 @@ class ProfileCommand(TyperCommand):
 REPORT = option(
     *("output", Path | None, None),
     "The report; by default SCRIPT.nsys-rep in this folder. As in nsys, %q{NAME} is the environment variable NAME, %h "
-    "the host, %p the process number, %n the next free number.",
+    "the host, %p the process ID, %n the next free number.",
     *("-o", "--output"),
 )
 CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
@@ -175,7 +175,7 @@ def _make_session(program: list[str], options: "RecordOptions", asked: Asked) ->
         job=asked.job,
     )
     if chosen.reason and session.program[0] == chosen.path:
-        print_notes((f"the program runs in {chosen.path}, {chosen.reason}.",))
+        print_notes((f"the program runs under {chosen.path}, {chosen.reason}.",))
     return session
 
 

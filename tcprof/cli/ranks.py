@@ -30,8 +30,8 @@ READING = (
     | option("jobs", int | None, None, "Number of processes.", min=1, show_default="all cores")
     | option(
         *("dask", str | None, None),
-        "The Dask scheduler whose workers read the recordings (they must be able to reach them): an address, a "
-        "scheduler file, or local.",
+        "The Dask scheduler whose workers read the recordings: an address, a scheduler file, or local. The workers "
+        "must be able to reach the files.",
         metavar="ADDRESS",
         envvar="DASK_SCHEDULER_ADDRESS",
     )

@@ -24,7 +24,11 @@ from tcprof.errors import InputError, UsageError
 from tcprof.views import ROWS_SHOWN, Order
 
 SCREEN_LIMIT = option(
-    "limit", int | None, None, "Number of rows in each table; by default up to 5, so that all fits on 30 lines.", min=1
+    "limit",
+    int | None,
+    None,
+    "Number of rows in each table; by default up to 5, so that everything fits in 30 lines.",
+    min=1,
 )
 FIT = option(
     *("kernels", bool, True),
@@ -33,7 +37,8 @@ FIT = option(
     "--kernels/--no-kernels",
 )
 KERNELS = option(
-    *("by", Literal["kernel", "path"], "kernel"), "One row per kernel and launch geometry, or one per path as well."
+    *("by", Literal["kernel", "path"], "kernel"),
+    "One row per kernel and launch geometry, or per kernel, launch geometry and path.",
 ) | option("without_tensor_cores", bool, False, "Only kernels that do not use the Tensor Cores, with their total.")
 MODULES = option(
     "sort", Order, Order.CALLS, "Order of sibling modules: by first call, by time, or by time above ideal."
@@ -134,8 +139,8 @@ def modules(asked: Asked) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
     A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
-    Tensor Active is the mean over these kernels' own time, from the fit. Time above ideal is the kernel time minus the
-    time that the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
+    Tensor Active is the mean over these kernels' own time, fitted to the samples. Time above ideal is the kernel time
+    minus the time that the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """
     from tcprof.views.recording.modules import NONE, view_modules
 
@@ -151,9 +156,9 @@ def modules(asked: Asked) -> None:
 def timeline(asked: Asked) -> None:
     """Show where every nanosecond of the GPU's time went.
 
-    Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
-    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle.
-    --notes adds the time accounting, which lists what could not be attributed.
+    Each moment between a range's first activity and its last counts as a tensor kernel, another kernel (memory-bound,
+    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle. --notes
+    adds the time accounting, which lists what could not be attributed.
     """
     from tcprof.views.recording.time import view_gaps, view_timeline
 

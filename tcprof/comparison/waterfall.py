@@ -19,7 +19,7 @@ from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
 MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
-IN_GRAPHS = "kernels hidden in whole CUDA graphs"
+IN_GRAPHS = "kernels hidden in CUDA graphs"
 _KERNELS = {
     "same": "same kernels",
     "renamed": "replaced kernels",

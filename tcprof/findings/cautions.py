@@ -123,7 +123,7 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
 def _about_coverage(analysis: Analysis) -> list[Finding]:
     findings = []
     if analysis.observed.shared_pipe:
-        sentence = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores"
+        sentence = "On this GPU the counter also counts half-precision arithmetic that does not run on Tensor Cores"
         findings.append(_caution("shared-counter", sentence=sentence))
     ranges = analysis.ranges
     sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)

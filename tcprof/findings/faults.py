@@ -296,7 +296,8 @@ def find_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
                 f"GPU {gpu}: busy for {units.format_ns(work.busy_ns)} of the {units.format_ns(work.idle_ns)} in which "
                 f"no traced work ran"
                 if work.in_pauses
-                else f"GPU {gpu}: its Tensor Cores were busy for {active} of {quiet} in kernels that do not use them"
+                else f"GPU {gpu}: its Tensor Cores were busy for {active} of {quiet} during kernels that do not use "
+                "them"
             )
             sentence += (
                 ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"

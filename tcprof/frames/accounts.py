@@ -62,8 +62,8 @@ _CAUSE = Text(
 _WAIT = Text("wait", "The call or copy that the CPU last waited for; empty for other causes.", title="Waits for")
 _SAVING = Float(
     "saving_ns",
-    "Upper bound on the saving per step if this idle time disappeared: its time within the steps that figures cover, "
-    "divided by their number. It is the time as recorded, and profiling lengthens launches.",
+    "Upper bound on the saving per step if this idle time disappeared: its time within the steps over which figures "
+    "are taken, divided by their number. It is measured under profiling, which lengthens launches.",
     title="Saves at most",
 )
 

@@ -111,9 +111,9 @@ KERNEL_CHANGES = Schema(
         ),
         Text(
             "status",
-            "same: name and launch geometry agree; renamed: matched by position or by name, but with another name or "
-            "geometry; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which may contain the "
-            "kernel.",
+            "same: name and launch geometry agree; renamed: matched by position or by similar names, but name or "
+            "launch geometry differs; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which "
+            "may contain the kernel.",
         ),
         *_OF_KERNELS[:10],
         Signed("difference_ns", "Their time in the new recording minus that in the baseline.", title="Change"),
@@ -135,8 +135,8 @@ WATERFALL = Schema(
         ),
         Text(
             "part",
-            "total; for time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole "
-            "CUDA graphs (on one side those graphs, on the other the kernels without a counterpart), "
+            "total; for time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in CUDA "
+            "graphs (on one side graphs recorded as a whole, on the other kernels without a counterpart), "
             "communication, copies and memsets, idle, between steps; for Tensor Active: idle (how much of the window "
             "has no kernels), mix (which kernels run in the rest), intensity (Tensor Active of matched kernels), not "
             "explained by the fit.",

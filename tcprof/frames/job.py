@@ -60,7 +60,11 @@ RANK_STEPS = Schema(
         RANK,
         _STEP,
         IntTime("start_ns", "Start of its first activity on the GPU, on the clock of the rank's recording."),
-        Float("step_time_ns", "Time from that to the start of the next step's first activity.", title="Step time"),
+        Float(
+            "step_time_ns",
+            "Time from the start of its first activity to the start of the next step's first activity.",
+            title="Step time",
+        ),
         *_PARTS,
         _INPUT,
         _UNTRACED,
@@ -138,7 +142,7 @@ RANKS = Schema(
         _CPU,
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
-        Float("last_pct", "Share of its collectives that it was the last rank to start.", title="Last to arrive"),
+        Float("last_pct", "Share of its collectives in which it was the last rank to start.", title="Last to arrive"),
         Float(
             "tensor_active_pct",
             "Tensor-active time of the kernels, as a share of the step time.",

@@ -115,9 +115,9 @@ _OF_SIDES = (
 MODULE_CHANGES = Schema(
     "module_changes",
     "Modules of two sides, matched by path, per step without warm-up; no rows if only one side has steps. Values are "
-    "means over the steps; for several recordings, the median of their means. Intervals are as in *comparison*; "
-    "those of Tensor Active include the fit's. Numbers in paths are replaced by \\*, so that a row covers all layers "
-    "of a list.",
+    "means over the steps; for several recordings, the median of their means. Intervals are as in *comparison*; those "
+    "of Tensor Active include the fit's uncertainty. Numbers in paths are replaced by \\*, so that a row covers all "
+    "layers of a list.",
     (
         GPU,
         Number("module_id", "Number of the row's module, -1 for all kernels."),

@@ -194,7 +194,8 @@ RANGES = Schema(
         ),
         Float(
             "tensor_peak_pct",
-            f"Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock. {_NOT_HOST}",
+            "Tensor FLOP/s, as a share of the chip's peak at the sampled clock, for its kernels' precisions. "
+            f"{_NOT_HOST}",
             title="Share of peak",
             missing=UNCOVERED.name,
         ),

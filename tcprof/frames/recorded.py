@@ -120,13 +120,13 @@ SAMPLES = Schema(
 )
 DRIVER_LOG = Schema(
     "driver_log",
-    "What NVIDIA's driver (NVML) says of each GPU, ten times a second. A value holds until the next one.",
+    "What NVIDIA's driver (NVML) reports for each GPU, ten times a second. A value holds until the next one.",
     (
         GPU,
         START,
         END,
         Float("power_w", "Power of the GPU board.", title="Power", unit="W"),
-        Float("power_limit_w", "Limit of that power.", title="Power limit", unit="W"),
+        Float("power_limit_w", "Power limit of the GPU.", title="Power limit", unit="W"),
         Float("temperature_c", "Temperature of the GPU.", title="Temperature", unit="°C"),
         Float("clock_hz", "SM clock.", title="SM clock"),
         Text("clock_limit", "What keeps the SM clock below its maximum, see *step_summary*; empty for none."),

@@ -23,8 +23,8 @@ CLOCK_LIMIT = Text(
 
 STEPS = Schema(
     "steps",
-    "Whether it is warm-up: by default, it is if it is among the first of its role and takes longer than the 95 % "
-    "band of the others.",
+    "Whether it is warm-up: by default, if it is among the first of its role and takes longer than the 95 % band of "
+    "the others.",
     (
         GPU,
         Int("number", "Number of the step, from 0."),
@@ -34,8 +34,8 @@ STEPS = Schema(
         Text("role", "Its role, see *kinds*."),
         Bool(
             "warm_up",
-            "Whether it is warm-up: by default, because it is among the first of its role and takes longer than the "
-            "95 % band of the others.",
+            "Whether it is warm-up: by default, if it is among the first of its role and takes longer than the 95 % "
+            "band of the others.",
         ),
         Text(
             "slow",
@@ -56,8 +56,9 @@ STEPS = Schema(
         FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
         Float(
             "step_ns",
-            "Time from its first activity to the next step's, whatever runs in between. Unknown, as are figures over "
-            "this time, for the last step, for a step followed by one without GPU work, and if steps overlap.",
+            "Time from its first activity to the next step's, whatever runs in between. Unknown for the last step, "
+            "for a step followed by one without GPU work, and if steps overlap; figures over this time are then "
+            "unknown, too.",
             title="Step time",
         ),
         Float(
@@ -108,7 +109,7 @@ STEP_SUMMARY = Schema(
             "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
         ),
         MEAN_POWER,
-        Float("power_limit_w", "The limit of that power.", title="Power limit", unit="W"),
+        Float("power_limit_w", "Power limit of the GPU.", title="Power limit", unit="W"),
         CLOCK_LIMIT,
     ),
     key=("gpu",),

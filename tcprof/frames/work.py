@@ -83,7 +83,7 @@ KERNELS = Schema(
         Float("tensor_tflops", "TFLOP on the Tensor Cores per second of its time.", title="Tensor FLOP/s"),
         Float(
             "tensor_peak_pct",
-            "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
+            "Its Tensor FLOP/s, as a share of the chip's peak for its precision, at the sampled clock.",
             title="Share of peak",
         ),
         Float(
@@ -186,7 +186,7 @@ KERNELS = Schema(
         Text(
             "precision",
             "Precision of its inputs, on Tensor Cores or CUDA cores, according to its name, such as tf32, or "
-            "fp16/bf16 for either; empty if the name does not say, or if the tensor pipe rules it out.",
+            "fp16/bf16 for either; empty if the name does not say, or if the activity of the tensor pipe rules it out.",
             title="Precision",
         ),
         Text(

@@ -70,7 +70,7 @@ def _of_commit(store: "Store", commit: str) -> "pd.DataFrame":
     if runs.empty:
         raise InputError(f"{store.name} has no run of commit {commit}.", "'tcprof history list' lists all.")
     if (commits := runs["commit"].unique()).size > 1:
-        raise InputError(f"{commit} are the first digits of {len(commits)} commits.", "Give more digits.")
+        raise InputError(f"{commit} is ambiguous: {len(commits)} commits begin with it.", "Give more digits.")
     return runs
 
 

@@ -255,7 +255,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                 check_export(made)
             except InputError as error:
                 raise NsysError(
-                    f"nsys {nsys.version_text} exported {report}, but the result is bad: {error.message}"
+                    f"nsys {nsys.version_text} exported {report}, but the export is unusable: {error.message}"
                 ) from error
             restore_own_tables(made, report)
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time

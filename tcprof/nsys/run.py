@@ -100,8 +100,8 @@ COUNTERS_CLOSED = Problem(
     "Record as root: tcprof profile --sudo ... keeps your Python. Or open the counters to all users: write 'options "
     "nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia-profiling.conf and reboot; "
     "'RmProfilingAdminOnly: 1' in /proc/driver/nvidia/params shows that they are closed.",
-    "Start the container with --cap-add=SYS_ADMIN (from driver 565 on --cap-add=PERFMON is enough), or let the host's "
-    "administrator load the NVIDIA kernel module with NVreg_RestrictProfilingToAdminUsers=0.",
+    "Start the container with --cap-add=SYS_ADMIN (from driver 565 on --cap-add=PERFMON is enough), or ask the host's "
+    "administrator to load the NVIDIA kernel module with NVreg_RestrictProfilingToAdminUsers=0.",
 )
 SAMPLER_HELD = Problem(
     r"Already under profiling|sampling hardware unit is already in use",
@@ -125,7 +125,7 @@ VGPU = Problem(
 CONFIDENTIAL = Problem(
     r"Confidential Compute mode|Protected Memory mode",
     "the GPU runs in Confidential Compute mode, which closes its counters",
-    "Record on a GPU without that mode, or let the administrator turn it off.",
+    "Record on a GPU without that mode, or ask the administrator to turn it off.",
 )
 PROBLEMS: tuple[Problem, ...] = (
     COUNTERS_CLOSED,
@@ -156,7 +156,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem(
         r"None of the installed GPUs are supported|Unsupported architecture",
-        "nsys can sample no GPU here: older than Turing, too new for this nsys, or not accessible",
+        "nsys cannot sample any of the GPUs here: they are older than Turing, too new for this nsys, or not accessible",
         "'nsys profile --gpu-metrics-devices=help' says why for each GPU; a newer nsys may support more.",
     ),
     Problem(

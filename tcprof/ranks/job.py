@@ -389,7 +389,7 @@ class Causes:
             return "its GPU waits for the CPU"
         reason = f"its GPU waits for the CPU, mostly in {one_line(idle_path)}"
         if any(path.startswith(f"{idle_path}{SEPARATOR}") for path in self._paths):
-            reason += " but outside its inner ranges: for input, or for other CPU work"
+            reason += " but outside its inner ranges, for input or other CPU work"
         return reason
 
 

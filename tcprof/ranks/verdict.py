@@ -82,7 +82,7 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
     bounds = f"{low} to {high}" if is_bounded else f"at least {low}"
     if row["compute_excess_ns"] > 0:
         most = f" up to {high}" * is_bounded
-        return f"{when}, a step would take{most} less; the CPU may hide part of that."
+        return f"{when}, a step would take{most} less; a slow CPU may reduce that."
     if np.isnan(row[f"{name}_ns"]):
         return (
             f"{when}, the saving is unresolved ({bounds}): it is unknown how much CPU time the waiting hides, and how "

@@ -70,7 +70,7 @@ def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
     if nsys.version < _OLDEST:
         return "warn", evidence, f"It is older than 2022. {INSTALL_HINT}"
     if not nsys.is_on_path:
-        own_use = f"tcprof uses it as it is. To call it yourself: export PATH={nsys.path.parent}:$PATH"
+        own_use = f"tcprof finds it there. To run it yourself: export PATH={nsys.path.parent}:$PATH"
         return "warn", f"not on PATH; {evidence}", own_use
     return "pass", evidence, ""
 

@@ -52,7 +52,7 @@ def _check_modes(machine: Machine) -> tuple[Status, str, str]:
     except SilentDriverError as error:
         return "fail", f"{place}; {error.message}", error.hint
     except MachineError as error:
-        return "warn", f"{place}; the modes are unknown: {error.message}", error.hint
+        return "warn", f"{place}; MIG and similar modes are unknown: {error.message}", error.hint
     evidence = place + (f"; the driver does not report {', '.join(modes.unknown)}" if modes.unknown else "")
     if modes.confidential:
         return "fail", f"{evidence}; Confidential Computing is on", CONFIDENTIAL.remedy

@@ -49,7 +49,7 @@ def choose_python(asked: str | None = None) -> Python:
     path, name = next((candidate for candidate in candidates if os.access(candidate[0], os.X_OK)), (sys.executable, ""))
     if Path(path).parent.resolve() == Path(sys.executable).parent.resolve():
         return Python(sys.executable)
-    return Python(path, f"of the active environment, by {name}")
+    return Python(path, f"of the active environment, according to {name}")
 
 
 def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: bool = True) -> tuple[str, ...]:

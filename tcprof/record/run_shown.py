@@ -112,9 +112,9 @@ def _describe(doing: str, stopping: Stopping, *, is_writing: bool, has_ended: bo
     if stopping.is_given_up:
         return "giving up"
     if has_ended:
-        return "nsys has ended, the program has not" + (" · Ctrl-C kills it" if stopping.is_asked else "")
+        return "nsys has ended; the program has not" + (" · Ctrl-C kills it" if stopping.is_asked else "")
     if is_writing:
-        return "nsys writes the report"
+        return "nsys is writing the report"
     if stopping.is_asked:
         return "stopping · Ctrl-C discards the report"
     return f"{doing} · Ctrl-C stops it and keeps the report"

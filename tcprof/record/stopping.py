@@ -227,9 +227,9 @@ class Stopping:
                 f"{self._tree.head}"
             )
         elif number == signal.SIGINT:
-            self._line.say("Stopping; nsys writes the report. A second Ctrl-C discards it.")
+            self._line.say("Stopping; nsys is writing the report. A second Ctrl-C discards it.")
         else:
-            self._line.say(f"Stopping because of {signal.Signals(number).name}; nsys writes the report.")
+            self._line.say(f"Stopping because of {signal.Signals(number).name}; nsys is writing the report.")
 
     def _pass_on(self, number: int) -> bool:
         if number == signal.SIGINT and not self._has_own_group and _reached_by_terminal():

@@ -20,8 +20,8 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 RANKS_SHOWN = 16
 _ON_PAGE, _MOST_ON_PAGE = 256, 8  # rows and columns of a page's table
 _JOBS_BASE = (
-    "Means over the ranks, then medians over the steps. Each job is one run: run-to-run variation is assumed, and "
-    "smaller changes are inconclusive."
+    "Means over the ranks, then medians over the steps. Each job is one run, so tcprof assumes a run-to-run "
+    "variation; changes smaller than that are inconclusive."
 )
 _TIMES = ("step_time_ns", "own_ns")
 _BOTH = (

@@ -26,8 +26,9 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 _RUNS_SHOWN = 100
 _HOW = (
     "Points are runs, with their 95 % intervals within the run. Hover for the commit and the software it ran with.",
-    "... A diamond marks a change, a square marks a change that came with another driver, CUDA, torch, tcprof or "
-    "clock. Violet and dashed: an accepted change.",
+    "Lines are levels, drawn where there are enough runs; the last one's band is its 95 % interval. A diamond marks a "
+    "change, a square a change that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: an "
+    "accepted change.",
 )
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 24
@@ -244,7 +245,8 @@ def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
         for name, first, second in find_circumstances(before, after)
     ]
     why = explain(before, after) or (
-        "The store does not have the saved analyses of both sides: 'tcprof history add --keep' keeps them.",
+        "The store does not have the analyses from before and after the change: 'tcprof history add --keep' keeps "
+        "them.",
     )
     return Section(f"change-{place}", title, (Notes((), items=lines), Notes((*circumstances, *why))))
 

@@ -95,7 +95,7 @@ def test_options_that_make_no_sense(run, machine: Path, options: tuple[str, ...]
 
 
 def test_python_records_one(machine: Path) -> None:
-    with pytest.raises(UsageError, match="gives one recording"):
+    with pytest.raises(UsageError, match="makes one recording"):
         tcprof.profile(["serve.py"], "a", capture_range="cudaProfilerApi", capture_range_end="repeat")
 
 

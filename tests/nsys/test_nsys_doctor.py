@@ -187,7 +187,7 @@ def test_modes_that_cannot_be_asked_for(ready, tmp_path, install_nvml):
     checks = by_name(check_up(tmp_path))
     check = checks["GPU modes"]
     assert (check.status, check.remedy) == ("warn", "pip install nvidia-ml-py")
-    assert "the modes are unknown: the Python package nvidia-ml-py is not installed" in check.evidence
+    assert "MIG and similar modes are unknown: the Python package nvidia-ml-py is not installed" in check.evidence
     assert is_ready(tuple(checks.values()))  # only the doctor would know more
 
 

@@ -156,7 +156,7 @@ REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
     "damaged": (InputError, "is damaged, or not an nsys report: .*magic number mismatch"),
     "locked": (OutputError, "cannot be written beside it: .*database is locked"),
     "strange": (NsysError, "could not export .*the moon"),
-    "hollow": (NsysError, "the result is bad: .*begins with zeros"),
+    "hollow": (NsysError, "the export is unusable: .*begins with zeros"),
 }
 
 

@@ -160,7 +160,7 @@ def test_the_active_environment_s_python(environments: Path, monkeypatch, variab
 
 def test_a_tcprof_that_was_found_on_path_takes_the_python_there(environments: Path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(environments / "path" / "bin" / "tcprof")])
-    found = Python(str(environments / "path" / "bin" / "python"), "of the active environment, by PATH")
+    found = Python(str(environments / "path" / "bin" / "python"), "of the active environment, according to PATH")
     assert choose_python() == found
 
 

@@ -79,7 +79,7 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
     "mig": ("MIG instances", "--gpu-metrics-devices=help"),
     "vgpu": ("virtual GPU", "administrator"),
     "confidential": ("Confidential Compute", "turn it off"),
-    "unsupported": ("can sample no GPU here", "newer nsys"),
+    "unsupported": ("cannot sample any of the GPUs here", "newer nsys"),
     "no_gpu": ("finds no GPU with that number", "Record all GPUs"),
     "spelling": ("does not know one of the options", "nsys profile --help"),
     "twice": ("does not know one of the options", "nsys profile --help"),

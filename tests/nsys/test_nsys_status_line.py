@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ERASE = b"\r\x1b[K"
-TEXT = "(?:recording \\d+ s · Ctrl-C stops it and keeps the report|nsys writes the report)".encode()
+TEXT = "(?:recording \\d+ s · Ctrl-C stops it and keeps the report|nsys is writing the report)".encode()
 DRAWN = re.compile(re.escape(ERASE) + TEXT)
 RUN = "from tcprof.record.run_shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
 SLOW = 0.8  # long enough for the line to be drawn between two outputs
@@ -65,7 +65,7 @@ def record(program: str, terminal: Terminal, term: str = "xterm", **streams: obj
 
 def without_line(received: bytes) -> bytes:
     """What else was received. On a busy machine nsys may be seen to end before what it recorded."""
-    return DRAWN.sub(b"", received).replace(ERASE, b"").replace(b"nsys has ended, the program has not", b"")
+    return DRAWN.sub(b"", received).replace(ERASE, b"").replace(b"nsys has ended; the program has not", b"")
 
 
 PROGRAM = """
@@ -106,7 +106,7 @@ print("\\r[1/1] [100%]\\nGenerated:\\n    x", flush=True)
     before, _, after = received.partition(b"Generating '/tmp/x.qdstrm'\n"[5:])
     assert b"nsys writes" not in before
     assert b"recording" not in after
-    assert b"nsys writes the report" + ERASE + b"[1/1] [0%]\r[1/1] [50%]\r[1/1] [100%]\n" in after
+    assert b"nsys is writing the report" + ERASE + b"[1/1] [0%]\r[1/1] [50%]\r[1/1] [100%]\n" in after
 
 
 def test_no_line_without_a_terminal(tmp_path: Path):
@@ -178,7 +178,7 @@ def read_to_end(ours: int, pid: int, when: bytes, typed: bytes) -> bytes:
 def test_a_terminals_ctrl_c_reaches_nsys_once():
     pid, ours = start_session([sys.executable, "-c", RUN, sys.executable, "-c", COUNTING])
     received = read_to_end(ours, pid, b"recording", b"\x03")
-    assert b"Stopping; nsys writes the report. A second Ctrl-C discards it.\n" in received
+    assert b"Stopping; nsys is writing the report. A second Ctrl-C discards it.\n" in received
     assert b"stopping \xc2\xb7 Ctrl-C discards the report" in received
     assert [line for line in shown(received) if line.endswith(b"heard")] == [b"1 heard"]
 

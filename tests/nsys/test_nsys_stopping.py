@@ -91,7 +91,7 @@ def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: 
     assert heard(tmp_path) == ["SIGINT", "SIGINT"]
     err = capfd.readouterr().err
     assert err.splitlines() == [
-        "Stopping; nsys writes the report. A second Ctrl-C discards it.",
+        "Stopping; nsys is writing the report. A second Ctrl-C discards it.",
         "Giving up; processes that do not end soon will be killed.",
     ]
     assert [signal.getsignal(number) for number in stopping._CAUGHT] == handlers

@@ -212,7 +212,7 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
         base, new = (units.format_things(count, "GPU") for count in counts)
         sentence = f"The baseline has work on {base}, the new side on {new}"
         yield _caution(
-            "different-gpu-counts", sentence=sentence, consequence="Only GPUs with the same number are compared."
+            "different-gpu-counts", sentence=sentence, consequence="Only GPUs with the same index are compared."
         )
     gpus = gpu_models(*sides)
     if gpus[0] != gpus[1]:

@@ -125,7 +125,9 @@ def _confidence(step: Step, gain: Gain) -> str:
 _REMOVED = np.array([0.0, 0.85, 1.0])  # of the idle time: nothing, where workers cost what they save
 _NOTABLE = 0.01  # of the idle time, to be named
 _UNKNOWN = "No range shows whether this is data loading; a CPU profiler can."
-_TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
+_TOO_SLOW = (
+    "Copies come from pinned memory, so the program may already prefetch. If it does, loading itself is too slow."
+)
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _NAME_IT = "Mark the parts of the step with {}: a range “load” separates loading from other work."
 

@@ -114,7 +114,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     count = units.format_things(first["blocks"], "block")
     divided, least = _divided(rows, sms, float(step.gpu_row["dram_bandwidth"]))
     text = (
-        f"Launch more than {count} of {short_name(str(first['name']))} on {units.format_count(sms)} SMs",
+        f"Launch more than {count} of {short_name(str(first['name']))}: the GPU has {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.format_share(time_of(rows))}",
         "An SM without a block is idle. On all SMs, at the same rate per SM, they would take "
         f"{units.format_ns(divided)}.",

@@ -32,7 +32,10 @@ from tcprof.findings.pricing.step import Levels, Step
 _TF32 = "TF32"
 _OF_TF32 = "TF32 runs them on the Tensor Cores and takes a one-line change."
 _OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores and keeps in float32 what needs it."
-_NOT_MEASURED = f"not measured on this chip: the saving is scaled by the peaks from {MEASURED['products']['chip']}"
+_NOT_MEASURED = (
+    f"not measured on this chip: the saving was measured on {MEASURED['products']['chip']}, and is scaled by the "
+    "chips' peaks"
+)
 
 
 @rule("fp32-matmul")

@@ -221,8 +221,8 @@ _ENDS = {
 }
 MEANING = (
     "Means per step over the kernels of each module, with all modules in it; * stands for all layers of a list. ~ "
-    "marks changes that are inconclusive. The interval of a change of Tensor Active includes that of the fit; where "
-    "the samples do not resolve it, Tensor Active is unknown."
+    "marks changes that are inconclusive. The interval of a change in Tensor Active includes the fit's uncertainty; "
+    "where the samples do not resolve it, Tensor Active is unknown."
 )
 
 
@@ -320,9 +320,9 @@ _COLUMNS = (
 _FURTHER = ("base_precision", "base_count", "new_count")  # on a page only when its reader asks
 _BRIEF = ("status", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct")
 _STATUSES = (
-    "same: name and launch geometry agree; renamed: matched by position or by name, but with another name or "
-    "geometry; new and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded "
-    "as a whole."
+    "same: name and launch geometry agree; renamed: matched by position or by similar names, but name or launch "
+    "geometry differs; new and removed have no counterpart; hidden ones may be in a CUDA graph that the other side "
+    "recorded as a whole."
 )
 
 

@@ -222,10 +222,12 @@ _ROOFLINE = (
     "are limited by something else: a cache, latency, a small grid, other instructions. FLOP are those on the Tensor "
     "Cores or, for FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
 )
-_TENSOR_TIME = "Kernels at the top left take long and use the Tensor Cores little. The colour shows what bounds them."
+_TENSOR_TIME = (
+    "Kernels at the top left take much of the time and hardly use the Tensor Cores. The colour shows what bounds them."
+)
 _MEMORY_TENSOR = (
-    "Kernels at the top are limited by memory, those at the right keep the Tensor Cores busy; kernels far from both "
-    "are limited by something else."
+    "Kernels at the top are limited by memory, and those at the right keep the Tensor Cores busy; kernels far from "
+    "both are limited by something else."
 )
 
 

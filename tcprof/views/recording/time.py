@@ -304,7 +304,7 @@ def list_kind_tables(analysis: Analysis) -> list[Table]:
 
 
 ABOUT_GAPS = (
-    "Saves at most: the time that the mean step would save without the gap, as recorded; profiling lengthens "
+    "Saves at most: the time that the mean step would save without the gap, measured under profiling, which lengthens "
     "launches. Causes are those of the advice ('tcprof advise'), and the range is the innermost one that is open on "
     "the CPU.",
     "A gap in which the CPU first waits and then works for a long time counts towards both causes. No figure "
