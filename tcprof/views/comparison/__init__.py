@@ -215,7 +215,7 @@ def view_comparison(
     Args:
         findings: Of one comparison the tables are shown, of several one row a side.
         rows: Rows of each that were asked for; None for all.
-        gate: A gate, where there is one comparison.
+        gate: A gate, where there is one comparison; a screen then has its conditions in place of kernels.
         everything: Whether nothing is left out; else a screen of it.
         ranges: Whether the ranges are listed in any case.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
@@ -229,7 +229,7 @@ def view_comparison(
     base = tuple(dict.fromkeys(f"{one_line(name)}: {text}" for name, text in left_out))
     return Document(
         kind="comparison",
-        parts=_list_parts(findings, rows, base, everything, ranges, reports),
+        parts=_list_parts(findings, rows, base, everything, ranges, 0 if gate else SHOWN_KERNELS, reports),
         faults=(*faults, *cautions),
         cautions=cautions,
         base=base,
@@ -247,6 +247,7 @@ def _list_parts(
     base: tuple[str, ...],
     everything: bool,
     ranges: bool,
+    kernels: int,
     reports: Sequence[Sequence[str]],
 ) -> tuple[Only, ...]:
     comparisons = [judged.comparison for judged in findings]
@@ -259,17 +260,22 @@ def _list_parts(
         Only(Medium.SCREEN, lambda: (Notes(tuple(_list_sentences(findings, everything)), VERDICT),)),
         Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_list_cautions(sides, findings))),
         Only(Medium.SCREEN, lambda: [table for table in list_sides(comparisons) if table.rows and table.gpu in gpus]),
-        Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges) if pair else ()),
+        Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges, kernels) if pair else ()),
         Only(Medium.PAGE, lambda: _list_sections(sides, comparisons)),
-        Only(Medium.SCREEN, lambda: (Notes(tuple(_describe_rest(*pair, ranges))),) if pair and not everything else ()),
+        Only(
+            Medium.SCREEN,
+            lambda: (Notes(tuple(_describe_rest(*pair, ranges, kernels))),) if pair and not everything else (),
+        ),
         Only(Medium.SCREEN, lambda: (Notes((*describe_recordings(comparisons), *base)),) if everything else ()),
         Only(Medium.PAGE, lambda: list_commands(sides, links)),
         Only(Medium.PAGE, lambda: (_view_provenance(sides),)),
     )
 
 
-def _list_changes(comparison: Comparison, rows: pd.DataFrame, everything: bool, ranges: bool) -> list[Table]:
-    tables = _list_all(comparison, rows) if everything else _list_brief(comparison, rows, ranges)
+def _list_changes(
+    comparison: Comparison, rows: pd.DataFrame, everything: bool, ranges: bool, kernels: int
+) -> list[Table]:
+    tables = _list_all(comparison, rows) if everything else _list_brief(comparison, rows, ranges, kernels)
     return [replace(table, folded=True) for table in tables if table.rows]
 
 
@@ -300,19 +306,20 @@ def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> l
     return lines
 
 
-def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> list[Table]:
+def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool, kernels: int) -> list[Table]:
     """List where the step of the first GPU goes, the kernels that changed most, and the ranges where asked for."""
     gpus = [gpu for gpu in list_gpus(comparison) if gpu in set(rows["gpu"])]
     tables = [list_range_changes(comparison, rows, gpu, ROWS_SHOWN) for gpu in gpus if ranges]
     for gpu in gpus[:1]:
         parts = list_parts(comparison, gpu, SHOWN_PARTS)
         tables += [parts[TIME]] if TIME in parts else []
-        kernels = list_kernel_changes(comparison, gpu, SHOWN_KERNELS)
-        tables.append(replace(kernels, more="", title="", first=kernels.title))  # which saves two lines
+        if kernels:
+            table = list_kernel_changes(comparison, gpu, kernels)
+            tables.append(replace(table, more="", title="", first=table.title))  # which saves two lines
     return tables
 
 
-def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> Iterator[str]:
+def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool, kernels: int) -> Iterator[str]:
     """Say what a screen leaves out: ranges of one side in a line each, and how much there is of the rest."""
     places = rows[rows["path"] != ""].drop_duplicates(["domain", "path"])
     only = {side: int(places[f"{side}_instance_count"].isna().sum()) for side in ("new", "base")}
@@ -323,7 +330,7 @@ def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> 
     counted = {
         "range": 0 if ranges else len(places) - sum(only.values()),
         "module": modules["module_id"].nunique(),
-        "kernel": max(len(changes) - SHOWN_KERNELS, 0),
+        "kernel": max(len(changes) - kernels, 0),
     }
     counts = [units.format_things(count, noun) for noun, count in counted.items() if count]
     yield f"--all shows every quantity{''.join(f', {text}' for text in counts)}, and the notes."
