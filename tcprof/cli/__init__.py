@@ -69,7 +69,9 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def common(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, metavar=" ")
+    ] = False,
 ) -> None:
     """Are the Tensor Cores working? If not, where and why? Did my change help?"""
     if version:

@@ -37,6 +37,8 @@ _READING = ("window", "warm_up", "peak_tflops", "no_cache")
 def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **settings: Any) -> Options:
     """Declare an option, by default called as its parameter."""
     flags = flags or (f"--{name.replace('_', '-')}",)
+    if kind is bool:
+        settings["metavar"] = " "  # a flag takes no value, of which typer would show the type
     return {name: (Annotated[kind, typer.Option(*flags, help=help_text, **settings)], default)}
 
 
@@ -229,6 +231,8 @@ def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., Non
 
         parameters = dict(inspect.signature(command).parameters)
         del parameters["asked"]
+        paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+        run.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)  # typer keeps the breaks of lines
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # which typer reads
             [
                 *(parameter.replace(kind=keyword) for parameter in parameters.values()),

@@ -1,7 +1,6 @@
 """The commands that take no recording: this machine, what comes with tcprof, and the server for agents."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -89,14 +88,14 @@ def cache(asked: Asked) -> None:
 
 
 @app.command(epilog="Example:\n\ntcprof mcp --root runs/")
-def mcp(
-    root: Annotated[
-        list[Path],
-        typer.Option(
-            "--root", metavar="DIR", help="Folder of recordings that agents may read; repeat it for several folders."
-        ),
-    ] = [Path()],  # noqa: B006 - typer copies it
-) -> None:
+@takes(
+    option(
+        *("root", list[Path], [Path()]),
+        "Folder of recordings that agents may read; repeat it for several folders.",
+        metavar="DIR",
+    )
+)
+def mcp(asked: Asked) -> None:
     """Serve recordings to agents over the Model Context Protocol.
 
     An agent starts this command and speaks to it over its standard streams. It has six read-only tools: list, show,
@@ -108,7 +107,7 @@ def mcp(
         if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise UsageError("The MCP SDK is not installed.", f"{INSTALL_EXTRA.format('mcp')}.") from error
-    serve(root)
+    serve(asked.root)
 
 
 _PACKAGE = Path(__file__).parents[1]

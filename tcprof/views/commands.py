@@ -141,10 +141,8 @@ def describe_redaction(redaction: "Redaction") -> list[str]:
 
     The lines hold text of the recording in printable form.
     """
-    searched = (
-        f"tcprof searched the copy for {redaction.searched:,} texts that it removed, and for paths in home folders, "
-        f"e-mail addresses and IPv4 addresses."
-    )
+    texts = f"{units.format_things(redaction.searched, 'text')} that it removed, and for " if redaction.searched else ""
+    searched = f"tcprof searched the copy for {texts}paths in home folders, e-mail addresses and IPv4 addresses."
     suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
     kept = "Names of NVTX ranges, marks and domains, and of kernels, come from the program and are kept."
     return [*_list_removed(redaction), searched, *(suspects or ["Nothing was found."]), kept]

@@ -12,7 +12,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.arrays import Floats
 from tcprof.frames import HISTORY_RUNS, Column
-from tcprof.history.change_points import FEWEST, FEWEST_REPEATS, LEAST, Change
+from tcprof.history.change_points import FEWEST, LEAST, Change
 from tcprof.history.run import CAPTURE, METRICS, STEP
 from tcprof.history.trends import SeriesTrend, find_circumstances
 from tcprof.untrusted import one_line
@@ -189,10 +189,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
     few = [trend for trend in trends if trend.trend.verdict == "too few"]
     if len(few) == len(trends):
         count = max((len(trend.points) for trend in trends), default=0)
-        return (
-            f"{units.format_things(count, 'recording')} are too few to estimate noise; {FEWEST} are needed, or "
-            f"{2 * LEAST} if {FEWEST_REPEATS + 1} are of one commit.",
-        )
+        return (f"Too few recordings ({count}): estimating noise takes {FEWEST}, or {2 * LEAST} of one commit.",)
     count = max(len(trend.points) for trend in trends)
     return tuple(lines) or (f"Steady: no change in {units.format_things(count, 'recording')}.",)
 
