@@ -298,6 +298,6 @@ def _save(report: "Report", target: Path) -> list[Path]:
         with progress(f"Writing {target.name}"):
             report.save(target)
     except OutputError as error:  # the recording and its page are whole
-        print_notes((f"the analysis is not saved: {error.message}",))
+        print_notes((f"the analysis was not saved: {error.message}",))
         return []
     return [target]

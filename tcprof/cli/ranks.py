@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RECORDINGS = paths_argument(
     *("recordings", "DIR|FILE..."),
-    "The recordings or saved analyses of a job, one or several ranks each; or folders with them.",
+    "The recordings or saved analyses of a job, each of one or more ranks; or folders with them.",
 )
 READING = (
     option(
@@ -55,10 +55,10 @@ LIMIT = limit_to(_FEW, "Number of ranks to show, the slowest first; 0 for all.")
 def ranks(asked: Asked) -> None:
     """Show which rank of a job is the straggler, and why.
 
-    It also says what the job would save without that delay. Rank numbers come from the variables that the launcher
-    set, never from the order of the files. tcprof reduces each recording to its steps before it combines them; saved
-    analyses (.tcprof) of 1,024 ranks take a few hundred megabytes of memory. '-o NAME.html' writes a page with every
-    rank in every step.
+    It also says how much time the job would save without that delay. Rank numbers come from the variables that the
+    launcher set, never from the order of the files. tcprof reduces each recording to its steps before it combines them;
+    saved analyses (.tcprof) of 1,024 ranks take a few hundred megabytes of memory. '-o NAME.html' writes a page with
+    every rank in every step.
     """
     chosen, job = show_job(asked, asked.recordings, asked.limit or None)
     if asked.save is not None:

@@ -19,9 +19,9 @@ _NOT_READY = 3
 def doctor(asked: Asked) -> None:
     """Check whether this machine can record GPU metrics.
 
-    If not, it says why and what to do. Checks nsys, its importer, GPUs, permission to read counters, other profilers,
-    disk and Python; then samples the GPUs for a moment. It changes nothing. The exit status is 0 if a recording is
-    possible, otherwise 3.
+    If it cannot, tcprof says why and what to do. It checks nsys, its importer, GPUs, permission to read counters, other
+    profilers, disk and Python, then samples the GPUs briefly; it changes nothing. The exit status is 0 if a recording
+    is possible, otherwise 3.
     """
     from tcprof.record.doctor import check_up
     from tcprof.views.commands import is_ready, view_checks
@@ -39,8 +39,8 @@ def doctor(asked: Asked) -> None:
 def chips(asked: Asked) -> None:
     """List the GPU boards that tcprof knows, with their peaks.
 
-    It shows SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). Peaks
-    that no source states, or on which sources differ, are unknown (–).
+    A row has a board's SMs, clock, memory bandwidth, and dense peak of each precision (HFU and MFU are shares of it).
+    Peaks that no source states, or on which sources differ, are unknown (–).
     """
     from tcprof.views.commands import view_boards
 
@@ -98,7 +98,7 @@ def cache(asked: Asked) -> None:
 def mcp(asked: Asked) -> None:
     """Serve recordings to agents over the Model Context Protocol.
 
-    An agent starts this command and speaks to it over its standard streams. It has six read-only tools: list, show,
+    An agent starts this command and talks to it over standard input and output. It has six read-only tools: list, show,
     advise, table, compare and ranks. They read only below the given folders, start no program and change no recording.
     """
     try:

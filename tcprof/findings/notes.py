@@ -94,7 +94,7 @@ def describe_kernel_order(analysis: Analysis) -> str:
     if not from_kernel_order(analysis):
         return ""
     return (
-        "Steps are detected from the kernels, since no NVTX range repeats: each reaches from the start of its first "
+        "Steps are detected from the kernels, since no NVTX range repeats: each extends from the start of its first "
         "kernel to the next step's."
     )
 

@@ -165,8 +165,8 @@ OF_MEDIANS = (
     Float(
         "p_value",
         "Probability that two runs of the same program differ this much. With repeats, it comes from Welch's t-test "
-        "on the recordings' medians; otherwise from a test with the assumed run-to-run variation; if that gives less "
-        "than 0.05, from a Mann-Whitney test on the instances, where this gives the higher value.",
+        "on the recordings' medians. Otherwise it comes from a test with the assumed run-to-run variation; if that "
+        "gives less than 0.05, a Mann-Whitney test on the instances replaces it if its value is higher.",
     ),
     Text(
         "verdict",

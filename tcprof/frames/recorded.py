@@ -232,8 +232,8 @@ ACTIVITIES = Schema(
 
 UNPROFILED = Schema(
     "unprofiled",
-    "Consecutive steps of the recorded program that ran without profiling; their clock is not that of the recording. "
-    "``tcprof profile`` times them in the same processes, before the steps that it records.",
+    "Consecutive steps of the recorded program that ran without profiling; their timestamps are not on the "
+    "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records.",
     (
         Number("process", "Process that ran the step."),
         Bool("training", "Whether it is a training step; otherwise it is a model call."),

@@ -204,7 +204,7 @@ def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
         raise OutputError(f"{report} cannot be written: {error.strerror}.", "Copy the recording elsewhere.") from error
     raise InputError(
         f"{stream} is a raw recording, and no importer here can convert it. "
-        f"{' '.join(refusals) or 'There is none: Nsight Systems brings it.'}".rstrip(),
+        f"{' '.join(refusals) or 'The importer comes with Nsight Systems.'}".rstrip(),
         hint="Or make the report where the Nsight Systems that recorded it is fully installed: "
         f"QdstrmImporter -i '{stream.name}'",
     )

@@ -124,7 +124,7 @@ VGPU = Problem(
 )
 CONFIDENTIAL = Problem(
     r"Confidential Compute mode|Protected Memory mode",
-    "the GPU runs in Confidential Compute mode, which closes its counters",
+    "the GPU runs in Confidential Compute mode, which blocks its counters",
     "Record on a GPU without that mode, or ask the administrator to turn it off.",
 )
 PROBLEMS: tuple[Problem, ...] = (

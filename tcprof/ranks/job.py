@@ -379,7 +379,7 @@ class Causes:
         # Beside its kernels other work cannot be seen; between them it can.
         least_ns = max(_EXPLAINS * row["idle_ns"], _NOTABLE * row["step_time_ns"])
         is_other = row["untraced_ns"] - usual["untraced_ns"] >= least_ns
-        why = _OTHER_WORK if is_other else "look for another program on its GPU, or a GPU that is slower"
+        why = _OTHER_WORK if is_other else "look for another program on its GPU, or for a slower GPU"
         return f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: {why}"
 
     def _explain_cpu(self, row: "pd.Series[float]") -> str:

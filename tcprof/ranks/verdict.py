@@ -136,7 +136,7 @@ def describe_base(job: Job) -> tuple[str, ...]:
     if len(job.clocks):
         error = float(job.clocks["error_ns"].max())
         lines.append(
-            f"Results don't depend on clock synchronization; aligned by the ends of collectives, the ranks' clocks "
-            f"agree to {format_ns(error)}."
+            "Results don't depend on clock synchronization; aligned by the ends of collectives, the ranks' clocks "
+            f"agree to within {format_ns(error)}."
         )
     return tuple(lines)

@@ -143,7 +143,7 @@ def _describe(gpu: GpuSupport) -> str:
 
 def _explain_reason(gpu: GpuSupport) -> str:
     problem = explain(gpu.reason)
-    return problem.remedy if problem else "A newer nsys may know this GPU; GPUs before Turing have no such counters."
+    return problem.remedy if problem else "A newer nsys may support this GPU; GPUs before Turing have no such counters."
 
 
 def _check_permission(machine: Machine, closed: list[GpuSupport]) -> tuple[Status, str, str]:

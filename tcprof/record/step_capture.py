@@ -102,7 +102,7 @@ class StepCapture(threading.Thread):
         try:
             self._make_captures()
         except (NsysError, OSError, ValueError) as error:  # the report has what was recorded until then
-            self.notes.append(f"tcprof could not begin and end captures: {error}")
+            self.notes.append(f"tcprof could not start and stop captures: {error}")
 
     def _make_captures(self) -> None:
         if not self._wait_until(self._is_first_over):
@@ -110,8 +110,8 @@ class StepCapture(threading.Thread):
         self._first_steps = len(self._lead().recorded)
         if not self._first_steps and not self._options.whole:
             self.notes.append(
-                f"the first {self._options.longest_s:g} s are recorded: tcprof saw no step end. --duration changes "
-                "that; --whole records the whole program."
+                f"only the first {self._options.longest_s:g} s are recorded, since tcprof saw no step end. --duration "
+                "sets another length; --whole records the whole program."
             )
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
         uses_torch = any(self._folder.glob("[0-9]*"))  # which may yet be imported
@@ -205,7 +205,7 @@ class StepCapture(threading.Thread):
             if done.status == 0:
                 return True
             if time.monotonic() > until:
-                self.notes.append(f"only the first steps are recorded: nsys start said: {done.last_lines(1)}")
+                self.notes.append(f"only the first steps are recorded, since 'nsys start' failed: {done.last_lines(1)}")
                 break
             self._has_ended.wait(1)
         return False
@@ -217,7 +217,9 @@ class StepCapture(threading.Thread):
             return not self._has_ended.is_set()
         if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
             self._enter(_RECORDED, RECORDING)
-            self.notes.append(f"nsys keeps recording until the program ends: nsys stop said: {done.last_lines(1)}")
+            self.notes.append(
+                f"nsys keeps recording until the program ends, since 'nsys stop' failed: {done.last_lines(1)}"
+            )
         return False
 
     def _ask_nsys(self, command: Sequence[str]) -> Completed:

@@ -34,7 +34,7 @@ _BY_TCPROF = "Record with 'tcprof profile SCRIPT'"
 _SEVERAL = "Record each several times"
 _CPU_AND_GPU = "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
 _ON_GPU = "jax.profiler.trace(FOLDER) on a GPU"
-_SMALLER = "Record again, fewer steps at a time."
+_SMALLER = "Record again, with fewer steps at a time."
 REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
     {
         "nsys": Remedies(

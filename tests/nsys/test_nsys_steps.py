@@ -248,4 +248,4 @@ def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, mach
     monkeypatch.setattr(step_capture, "_RETRY_S", 0.1)
     assert profile(run, machine, WHOLE, "--steps", "6") == 0
     said = " ".join(capfd.readouterr().err.split())
-    assert "only the first steps are recorded: nsys start said: Configuring is not allowed in this state." in said
+    assert "only the first steps are recorded, since 'nsys start' failed: Configuring is not allowed in this" in said

@@ -176,7 +176,7 @@ def find_shared(comparison: Comparison) -> list[Finding]:
     if not shared:
         return []
     sentence = f"Both sides have the same recording: {_list_groups(shared)}"
-    consequence = "A recording shows no change against itself."
+    consequence = "A comparison of a recording with itself shows no change."
     remedy = "Give each side its own recordings."
     return [_caution("same-recording", sentence=sentence, consequence=consequence, remedy=remedy)]
 
