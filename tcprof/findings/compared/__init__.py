@@ -273,11 +273,14 @@ def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    for name, count in zip(_SIDES, _count_steps(sides), strict=True):
-        if 0 < count < FEWEST_INSTANCES:
-            few = units.format_things(count, "step")
-            sentence = f"Only {few} in the {name}: too few for a confidence interval or to detect warm-up"
-            yield _caution("few-steps", sentence=sentence)
+    few = [
+        f"{units.format_things(count, 'step')} in the {name}"
+        for name, count in zip(_SIDES, _count_steps(sides), strict=True)
+        if 0 < count < FEWEST_INSTANCES
+    ]
+    if few:
+        sentence = f"Only {' and '.join(few)}: too few for a confidence interval or to detect warm-up"
+        yield _caution("few-steps", sentence=sentence)
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
     if not any(path for _, path in common[0] & common[1]):
         sentence = "The sides have no range in common: only the whole captures are compared"
