@@ -10,6 +10,7 @@ from builders import MS, US, count_at
 from scipy.sparse import csr_array
 
 from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels import design as design_module
 from tcprof.analysis.kernels import fit as fit_module
 from tcprof.analysis.kernels.design import Launches, alike_rows, build_design
 from tcprof.analysis.kernels.fit import Fit
@@ -335,3 +336,63 @@ def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows: int
     noise, sparse, tied = Noise(diagonal, coupling), csr_array(shares), alike & (coupling > 0)
     for half in (noise.half_product(sparse, tied, False).toarray(), noise.half_product(sparse, tied, True)):
         assert half + half.T == pytest.approx(shares.T @ np.linalg.inv(covariance) @ shares, rel=1e-12)
+
+
+# Of a long recording, on a sample of it
+
+
+@pytest.fixture
+def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(design_module, "ROWS_OF_SAMPLE", 500)
+    monkeypatch.setattr(design_module, "LEAST_LAUNCHES", 60)
+
+
+@pytest.mark.parametrize("make", [fitted, fitted_rounded])
+@pytest.mark.parametrize("idle", [0.05, 0])
+def test_a_sample_of_the_recording_gives_what_all_of_it_does(
+    make: Callable[[Run, StepFunction], Fit], idle: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(3, number=12_000, idle=idle)
+    samples = run.sampled(KHZ20)
+    every = make(run, samples)
+    monkeypatch.setattr(design_module, "ROWS_OF_SAMPLE", len(samples.value) // 10)
+    some = make(run, samples)
+    counts = run.mean(run.count)
+    assert some.value == pytest.approx(every.value, rel=0.03, abs=0.003 * counts.max())
+    assert (np.abs(run.points(some.value - counts)) <= half_interval(run, some) + 0.05).all()
+    assert (half_interval(run, some) < 6 * half_interval(run, every) + 0.1).all()
+    if make is fitted:
+        assert some.per_launch.sum() == pytest.approx(run.count.sum(), rel=1e-3)
+
+
+@pytest.mark.usefixtures("short_sample")
+def test_the_sample_lies_all_over_the_recording_and_has_launches_of_each_class() -> None:
+    run = run_of(4, (2, 12, 40), (0.3, 0, 0.6), number=6000, in_turn=True)
+    rare = run.launches.kind.copy()
+    rare[[*range(0, 6000, 300)]] = 3  # 20 launches of it
+    launches = launches_of(run.launches.start, run.launches.end, rare)
+    design = build_design(launches, run.sampled(KHZ20))
+    rows, some = design.sampled_rows, design.sample
+    assert len(rows) < 0.7 * len(design.row)
+    assert np.ptp(np.histogram(rows, 10, (0, len(design.row)))[0]) < 0.7 * len(rows) / 10
+    parts = np.bincount(design.part_kind, design.part_ns)
+    assert (some.class_ns.sum(axis=0) / parts)[:3].min() > 59
+    assert (some.class_ns.sum(axis=0) / parts)[3] == pytest.approx(20, rel=0.1)
+    assert np.isin(design.cluster[rows], design.cluster[np.setdiff1d(np.arange(len(design.row)), rows)]).sum() == 0
+    assert some.shares.toarray() == pytest.approx(design.shares[rows].toarray())
+    for cuts, every in ((some.begins, design.begins), (some.ends, design.ends)):
+        assert set(zip(rows[cuts.row], cuts.share, strict=True)) <= set(zip(every.row, every.share, strict=True))
+
+
+def test_a_class_that_counts_more_outside_of_the_sample_has_a_wider_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample is the first half; then launches of one class of six count more."""
+    run = run_of(5, number=12_000)
+    later = (run.launches.kind == 2) & (np.arange(12_000) >= 6000)
+    run = replace(run, count=np.where(later, 1.4 * run.count, run.count))
+    first = property(lambda design: np.arange(len(design.row) // 2))
+    monkeypatch.setattr(design_module.Design, "sampled_rows", first)
+    found = fitted(run, run.sampled(KHZ20))
+    off = np.abs(run.points(found.value - run.mean(run.count)))
+    assert off[2] > 5
+    assert (off <= half_interval(run, found) + 0.05).all()
+    assert (half_interval(run, found)[[0, 1, 3, 4, 5]] < 2).all()

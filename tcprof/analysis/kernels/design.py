@@ -1,19 +1,23 @@
 """Launches under samples: which share of which part of which launch lies in each sample."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from tcprof.analysis.intervals import StepFunction, index_in_runs, run_starts
+from tcprof.analysis.intervals import StepFunction, enumerate_keys, index_in_runs, run_starts
 from tcprof.arrays import Bools, Floats, Ints, mapping_of
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
 MOST_PARTS = 8  # max parts per class
 MOST_UNKNOWNS = 600  # max unknowns
 CLUSTER = 8  # max samples per cluster
+# Of a long recording, values are fitted on so many rows, in blocks, and on so many launches of each class at least.
+ROWS_OF_SAMPLE, ROWS_OF_BLOCK, LEAST_LAUNCHES = 16_384, 64, 200
+GOLDEN = (5**0.5 - 1) / 2
 LAUNCHES_AT_ONCE = 1 << 14
 MOST_ALIKE = 16  # parts under a row that is summed with its neighbours
 WHOLE = 0.999  # share of a launch under samples from which it counts as sampled whole
@@ -67,6 +71,64 @@ class Design:
     length: Ints  # their lengths in ns
     # For each row and class, how much more of its launches lies in the row if they count from ``early`` on
     ahead: csr_array
+
+    @cached_property
+    def sampled_rows(self) -> Ints:
+        """Choose the rows to fit on: blocks of neighbours, spread over the recording; all where there are not many.
+
+        Multiples of the golden ratio order the blocks: any number of first ones lies evenly, and in step with nothing
+        that repeats.
+        """
+        rows = np.arange(len(self.length))
+        if len(rows) <= ROWS_OF_SAMPLE:
+            return rows
+        first = np.maximum.accumulate(np.where(np.diff(self.cluster, prepend=-1) > 0, rows, 0))
+        block = enumerate_keys(first // ROWS_OF_BLOCK)[1]  # whole clusters
+        order = np.arange(int(block[-1]) + 1) * GOLDEN % 1
+        parts = np.bincount(self.part_kind, self.part_ns)
+        ones = make_sparse(np.ones(len(rows)), block, rows, (len(order), len(rows)))
+        launched = (ones @ self.class_ns).tocoo()
+        by_class = np.lexsort((order[launched.row], launched.col))
+        kind, count = launched.col[by_class], (launched.data / parts[launched.col])[by_class]
+        before = np.cumsum(count) - count
+        begins = run_starts(kind)
+        before -= np.repeat(before[begins], np.diff(np.append(begins, len(kind))))
+        chosen = order < ROWS_OF_SAMPLE / len(rows)
+        chosen[launched.row[by_class][before < LEAST_LAUNCHES]] = True
+        return rows[chosen[block]]
+
+    @cached_property
+    def sample(self) -> "Design":
+        """Return the design of the sampled rows alone, whose launches have no stretches."""
+        rows = self.sampled_rows
+        if len(rows) == len(self.length):
+            return self
+        clusters, cluster = enumerate_keys(self.cluster[rows])
+        follows = np.diff(rows, prepend=-2) == 1
+        return replace(
+            self,
+            shares=self.shares[rows],
+            begins=_cuts_of(self.begins, rows),
+            ends=_cuts_of(self.ends, rows),
+            alike=self.alike[rows] & follows,
+            adjacent=self.adjacent[rows] & follows,
+            stretch=self.stretch[rows],
+            cluster=cluster,
+            squares=self.squares[rows],
+            cluster_squares=self.cluster_squares[clusters],
+            class_ns=self.class_ns[rows],
+            launch_stretch=np.full(len(self.launch_stretch), -1),
+            row=self.row[rows],
+            length=self.length[rows],
+            ahead=self.ahead[rows],
+        )
+
+
+def _cuts_of(cuts: Cuts, rows: Ints) -> Cuts:
+    """Take the borders of some rows, numbered anew."""
+    place = np.minimum(np.searchsorted(rows, cuts.row), len(rows) - 1)
+    kept = rows[place] == cuts.row
+    return Cuts(place[kept], cuts.part[kept], cuts.share[kept])
 
 
 class _PartsUnder(NamedTuple):

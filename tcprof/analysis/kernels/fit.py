@@ -26,11 +26,12 @@ from tcprof.analysis.kernels.uncertainty import (
     estimate_offset,
     estimate_variation,
     misfit_covariance,
+    move_to_all,
     rate_change,
     response,
     sum_parts,
 )
-from tcprof.analysis.kernels.waiting import correct, find_ahead
+from tcprof.analysis.kernels.waiting import SHARE, correct, find_ahead
 from tcprof.analysis.samples.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.samples.sampling import ONE_MEANS
 from tcprof.arrays import Floats, return_freed_memory
@@ -41,6 +42,7 @@ OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of th
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
 PASSES = 5
 HEAD_NS = 10.0  # deviation of what launches count as they begin, as time at the highest rate: 17.7 was seen
+AGREE = 2.0  # standard errors by which the values that all rows would give may differ from the sample's
 HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounded alike
 
 
@@ -72,6 +74,9 @@ class _Solution:
     noise: Noise  # covariance of the rows
     residual: Floats  # what is left over of each
     early: Floats  # see ``Fit``
+    ahead: Floats  # for each class, what launches count as if they did not wait
+    # What ``noise`` follows from: for each class the variance at a border inside a launch, and that of a launch's count
+    of_class: tuple[Floats, Floats]
     # How many times as large as assumed the variance at borders inside of launches is, where it is more. Then the
     # launches' own times are off, which no number of samples averages away.
     blur: float
@@ -91,6 +96,9 @@ def fit(
 ) -> Fit:
     """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
+    Of a long recording, the values follow from ``Design.sample``, and are applied to all of it: what the launches of a
+    class count does not change. Where all rows would give other values, intervals are wider.
+
     Args:
         error: Standard error of each sample's value; 0 where it is exact.
         shift: By how much samples may be off, all in the same direction.
@@ -106,15 +114,20 @@ def fit(
         return _fit_zero(launches, design, kinds)
     repeated = RESOLUTION * highest * design.length
     reading = repeated**2 + error**2 + (OPAQUE * highest * (design.class_ns @ launches.opaque)) ** 2
-    targets, unit = np.column_stack([observed, shift[design.row]]), None if unit is None else unit[design.row]
-    solution = _reweighted(design, targets, reading, unit, highest, ceiling, passes)
+    targets, rows = np.column_stack([observed, shift[design.row]]), design.sampled_rows
+    unit = None if unit is None else unit[design.row][rows]
+    solution = _reweighted(design.sample, targets[rows], reading[rows], unit, highest, ceiling, passes)
     value_of_class = sum_parts(design, solution.parts, kinds)
-    covariance, bias, late_ns = _uncertainty(design, solution, kinds, offset_error_ns)
+    covariance, bias, late_ns = _uncertainty(design.sample, solution, kinds, offset_error_ns)
+    residual = solution.residual
+    if design.sample is not design:
+        residual = observed - design.shares @ solution.parts - design.ahead @ solution.ahead
+        covariance += np.diag(_disagreement(solution, design, residual, reading, covariance))
     counted = value_of_class[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
-    sampled, unexplained = float(observed.sum()), float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
+    sampled, unexplained = float(observed.sum()), float(np.abs(np.bincount(design.stretch, residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * sampled else 0.0
     times = late_ns, BORDER_NS * float(np.sqrt(solution.blur - 1))
     return Fit(value_of_class, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
@@ -135,12 +148,10 @@ def _reweighted(
     border_ns = np.hypot(BORDER_NS, IN_PART * duration / np.bincount(design.part_kind))
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation = np.full(len(duration), START)
-    common, ahead, blur = None, None, 1.0
+    common, ahead, usual, blur = None, None, np.zeros(len(duration)), 1.0
     for number in range(passes):
-        borders = _border_variance(design, blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
-        varied = variation * (rate * duration) ** 2
-        diagonal = borders[0] + borders[1] + reading + design.squares @ varied
-        noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
+        of_class = blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2, variation * (rate * duration) ** 2
+        noise, borders = _model_noise(design, reading, *of_class)
         normal, right, of_common = normal_equations(design, targets, noise, common)
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
@@ -154,24 +165,44 @@ def _reweighted(
         if number >= passes // 2:  # before, what launches differ by would count as borders that are off
             blur = float(np.clip(blur * noise.border_misfit(residual, borders[0] + borders[1]), 1.0, MOST_BLUR))
         if number == passes - 2:  # only the last solution's errors are asked for
-            ahead = find_ahead(design, count)
+            usual = SHARE * count
+            ahead = find_ahead(design, usual)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
                 common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
-    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), blur, learn)
-    return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
+    solution = _Solution(parts, precision, right, noise, residual, 0 * rate, 0 * rate, of_class, blur, learn)
+    return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, usual, of_common)
 
 
-def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common: Floats) -> _Solution:
+def _disagreement(solution: _Solution, design: Design, residual: Floats, reading: Floats, covariance: Floats) -> Floats:
+    """Compute the squares by which classes' values would move if all rows were fitted, where that is significant."""
+    noise, _ = _model_noise(design, reading, *solution.of_class)
+    moved = sum_parts(design, move_to_all(design, solution.precision, noise, residual), len(covariance))
+    variance = np.diag(covariance)
+    return np.where(moved**2 > AGREE**2 * variance, moved**2, 0.0)
+
+
+def _model_noise(
+    design: Design, reading: Floats, of_border: Floats, of_launch: Floats
+) -> tuple[Noise, tuple[Floats, Floats]]:
+    """Make the covariance of the rows from the variances for each class, and that of their borders."""
+    borders = _border_variance(design, of_border)
+    diagonal = borders[0] + borders[1] + reading + design.squares @ of_launch
+    return Noise(diagonal, np.where(design.adjacent, borders[0], 0.0)), borders
+
+
+def _corrected(solution: _Solution, design: Design, usual: Floats, of_common: Floats) -> _Solution:
     """Correct the solution for what launches count while they wait, see ``waiting``, the first common errors."""
+    ahead = find_ahead(design, usual)
     count, weighted = ahead.shape[1], solution.noise.weigh(solution.residual)
     some, right = slice(2, 2 + count), solution.right.copy()
     waiting = correct(solution.precision, right[:, some], of_common[:count, :count], ahead, weighted)
     right[:, some] = waiting.right
-    parts, early = np.maximum(solution.parts + waiting.parts, 0), np.zeros_like(solution.early)
-    early[np.unique(design.ahead.indices)] = waiting.share
-    residual = solution.residual - design.shares @ (parts - solution.parts) - waiting.rows
-    return replace(solution, parts=parts, right=right, residual=residual, early=early)
+    parts, kinds = np.maximum(solution.parts + waiting.parts, 0), np.unique(design.ahead.indices)
+    early, waits = np.zeros((2, len(solution.early)))
+    early[kinds], waits[kinds] = waiting.share, waiting.ahead * usual[kinds]
+    residual = solution.residual - design.shares @ (parts - solution.parts) - ahead @ waiting.ahead
+    return replace(solution, parts=parts, right=right, residual=residual, early=early, ahead=waits)
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_array:

@@ -73,6 +73,11 @@ class _Rows:
     # time between launches, a clock that is late by a ns lacks so much more
     turns: csr_array
 
+    def sample(self) -> "_Rows":
+        """Return the rows that the clock is fitted on, see ``Design.sample``."""
+        rows = self.design.sampled_rows
+        return _Rows(self.design.sample, self.time[rows], self.turns[rows])
+
 
 @dataclass(frozen=True)
 class _Clock:
@@ -80,10 +85,9 @@ class _Clock:
 
     rate: Floats  # what each part lacks in a ns
     lag_ns: float  # how late the clock follows
-    residual: Floats  # what the fit leaves of each row
+    turn: Floats  # what each part lacks in a ns beyond the time between launches, in the pass before
     precision: Precision  # of the parts, and of the lag
-    weighted: Floats  # ``residual`` times the inverse of its variance
-    by_lag: Floats  # how much more each row lacks for each ns of the lag
+    weighted: Floats  # what the fit leaves of each of its rows, times the inverse of its variance
 
 
 def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, samples: StepFunction) -> Capacity:
@@ -92,10 +96,14 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
     if np.isnan(highest) or not len(design.row):
         return constant_capacity(len(launches.start), len(launches.opaque), 1.0 if np.isnan(highest) else highest)
     rows = _find_rows(launches, design, samples)
-    clock = _fit_clock(rows, np.maximum(highest * design.length - pipe_cycles[design.row], 0), highest)
+    missing, some = np.maximum(highest * design.length - pipe_cycles[design.row], 0), rows.sample()
+    clock = _fit_clock(some, missing[design.sampled_rows], highest)
+    residual = (
+        missing - clock.lag_ns * (rows.turns @ clock.turn) - rows.design.shares @ (clock.rate * rows.design.part_ns)
+    )
     duration, kinds = launches.end - launches.start, len(launches.opaque)
     total, sampled = np.bincount(launches.kind, duration), np.asarray(rows.time.sum(axis=0))[:kinds]
-    changes = StepFunction(samples.start[design.row], samples.end[design.row], -clock.residual / design.length)
+    changes = StepFunction(samples.start[design.row], samples.end[design.row], -residual / design.length)
     covered = np.maximum(changes.covered(launches.start, launches.end), 1)
     sums, length = (np.bincount(design.part_kind, weight * design.part_ns) for weight in (clock.rate[:-1], 1))
     late, by_lag = _lag_behind(launches, rows.design, clock)
@@ -103,9 +111,8 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
     change = changes.integral(launches.start, launches.end) / covered
     of_launch = np.clip(highest - missing + change, LOWEST_CLOCK * highest, highest)
     of_class = np.bincount(launches.kind, of_launch * duration) / total
-    covariance = _covariance(rows, clock, np.append(by_lag * sampled / total, 0.0)) + _covariance_in_time(
-        rows, clock.residual
-    )
+    covariance = _covariance(rows, some, clock, np.append(by_lag * sampled / total, 0.0))
+    covariance += _covariance_in_time(rows, residual)
     passed = np.maximum(sampled, 1) * of_class
     return Capacity(of_launch, of_class, covariance[:kinds, :kinds] / np.outer(passed, passed))
 
@@ -156,7 +163,8 @@ def _fit_clock(rows: _Rows, missing: Floats, highest: float) -> _Clock:
     variation, lag_ns, none = (START_VARIATION * highest) ** 2, LAG_NS, np.zeros(len(length))
     for number in range(PASSES):
         variance = length**2 * (variation * alone + (CLOCK_ERROR * highest) ** 2)
-        noise, by_lag = Noise(variance, none), rows.turns @ (rate[:-1] - rate[-1])
+        noise, turn = Noise(variance, none), rate[:-1] - rate[-1]
+        by_lag = rows.turns @ turn
         normal, right, _ = normal_equations(design, np.column_stack([missing - lag_ns * by_lag, by_lag]), noise)
         prior = smoothing_prior(design, rate, highest, most)
         precision = Precision(normal + prior)
@@ -171,7 +179,7 @@ def _fit_clock(rows: _Rows, missing: Floats, highest: float) -> _Clock:
             lag_ns = float(np.clip(lag_ns + step, 0, MOST_LAG_NS))
     of_lag = by_lag @ (by_lag / variance) + LAG_DEVIATION**-2
     both = np.block([[normal + prior, right[:, 1:]], [right[:, 1:].T, np.array([[of_lag]])]])
-    return _Clock(rate, lag_ns, residual, Precision(both), residual / variance, by_lag)
+    return _Clock(rate, lag_ns, turn, Precision(both), residual / variance)
 
 
 def _lag_behind(launches: Launches, design: Design, clock: _Clock) -> tuple[Floats, Floats]:
@@ -188,28 +196,29 @@ def _lag_behind(launches: Launches, design: Design, clock: _Clock) -> tuple[Floa
     return late, np.asarray(by_lag, dtype=np.float64)
 
 
-def _covariance(rows: _Rows, clock: _Clock, by_lag: Floats) -> Floats:
+def _covariance(rows: _Rows, some: _Rows, clock: _Clock, by_lag: Floats) -> Floats:
     """Compute the covariance of what passes in all launches of each class, from that of the fit.
 
     What a sample holds is known, so that only how it is shared is uncertain. What the fit leaves over is summed by
     clusters of neighbours, and by places: samples with the same two classes for the most part, since the same kernels
     follow each other in each step, and differ from others of their class in the same way (Cameron, Gelbach and Miller,
-    Robust inference with multiway clustering, 2011).
+    Robust inference with multiway clustering, 2011). The clock was fitted on ``some`` of the rows.
     """
     design = rows.design
     shared = scale_rows(1 / design.length, rows.time).T.tocsr()
     follows = np.zeros((rows.time.shape[1], len(design.part_ns) + 1))
     follows[design.part_kind, np.arange(len(design.part_ns))] = design.shares.sum(axis=0)
     follows[:, :-1] -= (shared @ design.shares).toarray()
-    follows[:, -1] = by_lag - shared @ clock.by_lag
+    follows[:, -1] = by_lag - shared @ (rows.turns @ clock.turn)
     answer = clock.precision.solve(follows.T)
     total = follows @ answer + LAG_ERROR_NS**2 * np.outer(follows[:, -1], follows[:, -1])
-    for group in (design.cluster, _number_class_pairs(rows.time)):
+    late = some.turns @ clock.turn
+    for group in (some.design.cluster, _number_class_pairs(some.time)):
         count = int(group.max(initial=-1)) + 1
         summed = make_sparse(clock.weighted, group, np.arange(len(group)), (count, len(group)))
         for low in range(0, count, CLUSTERS_AT_ONCE):  # a dense row for each
-            some = summed[low : low + CLUSTERS_AT_ONCE]
-            influence = some @ design.shares @ answer[:-1] + np.outer(some @ clock.by_lag, answer[-1])
+            groups = summed[low : low + CLUSTERS_AT_ONCE]
+            influence = groups @ some.design.shares @ answer[:-1] + np.outer(groups @ late, answer[-1])
             total += influence.T @ influence
     return np.asarray(total)
 

@@ -23,7 +23,7 @@ class Correction(NamedTuple):
     """What follows for the fit."""
 
     parts: Floats  # what is to be added to each part
-    rows: Floats  # what is to be added to each row of what the fit predicts, beside that
+    ahead: Floats  # how much of each column is to be added to what the fit predicts
     right: Floats  # right-hand sides that stand for how far that may be off, in place of those before
     share: Floats  # how much of what launches count may be spread from their recorded start on: for each column
 
@@ -44,10 +44,13 @@ def find_early(kernels: pd.DataFrame) -> Ints:
     return early
 
 
-def find_ahead(design: Design, count: Floats) -> csr_array:
-    """Compute what rows would hold more if launches did not wait, in a column for each class that has such launches."""
+def find_ahead(design: Design, usual: Floats) -> csr_array:
+    """Compute what rows would hold more if launches did not wait, in a column for each class that has such launches.
+
+    ``usual`` is what launches of each class count, times ``SHARE``.
+    """
     kinds = np.unique(design.ahead.indices)
-    return csr_array(design.ahead[:, kinds].multiply(SHARE * count[kinds][None, :]))
+    return csr_array(design.ahead[:, kinds].multiply(usual[kinds][None, :]))
 
 
 def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_array, weighted: Floats) -> Correction:
@@ -56,4 +59,4 @@ def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_arra
     covariance = np.linalg.inv(np.eye(len(normal)) + normal - right.T @ of_parts)
     share = covariance @ (ahead.T @ weighted)
     most = SHARE * np.hypot(share, np.sqrt(np.diag(covariance)))
-    return Correction(-of_parts @ share, ahead @ share, right @ np.linalg.cholesky(covariance), most)
+    return Correction(-of_parts @ share, share, right @ np.linalg.cholesky(covariance), most)
