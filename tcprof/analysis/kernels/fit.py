@@ -34,7 +34,7 @@ from tcprof.analysis.kernels.uncertainty import (
 from tcprof.analysis.kernels.waiting import SHARE, correct, find_ahead
 from tcprof.analysis.samples.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.samples.sampling import ONE_MEANS
-from tcprof.arrays import Floats, return_freed_memory
+from tcprof.arrays import Floats
 
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing
 MOST_BLUR = (50_000 / BORDER_NS) ** 2  # launches are stamped within 50 µs: what is off by more has another cause
@@ -106,7 +106,6 @@ def fit(
         passes: How often the weights are taken from the solution before.
         unit: What each sample's value was rounded to multiples of; None where it was not.
     """
-    return_freed_memory()  # each fit leaves hundreds of megabytes
     observed, error = value[design.row], error[design.row]
     kinds = int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0

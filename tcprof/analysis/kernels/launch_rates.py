@@ -34,7 +34,8 @@ def _fitted_rates(gpu_fit: "GpuFit") -> Rates:
     launches, fit = gpu_fit.launches, gpu_fit.fits["tensor"]
     kind, duration = launches.kind, launches.end - launches.start
     of_class = np.bincount(gpu_fit.part_kind)
-    total = np.bincount(gpu_fit.part_kind, fit.parts)[gpu_fit.part_kind]
+    of_launch = np.bincount(gpu_fit.part_kind, fit.parts)
+    total = of_launch[gpu_fit.part_kind]
     # Of its class's mean rate; a class that counts nothing does so evenly.
     parts = fit.parts * of_class[gpu_fit.part_kind]
     shape = np.divide(parts, total, out=np.ones(len(total)), where=total > 0)
@@ -45,7 +46,7 @@ def _fitted_rates(gpu_fit: "GpuFit") -> Rates:
         rate=fit.per_launch / duration,
         error=error,
         spread=error * np.sqrt(np.bincount(kind)[kind]),
-        parts=of_class[kind],
+        parts=np.where(of_launch > 0, of_class, 1)[kind],
         first=(np.cumsum(of_class) - of_class)[kind],
         shape=shape,
         inside=_count_inside(gpu_fit, of_class[kind]),

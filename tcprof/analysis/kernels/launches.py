@@ -21,7 +21,7 @@ from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
 from tcprof.analysis.samples.sampling import passed_cycles, tensor_counts
-from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
+from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
 
@@ -140,7 +140,6 @@ def _fit_gpu(
             launches, separate, fit_cycles(separate, build_design(separate, function), ceiling=highest)
         )
     design = build_design(launches, function)
-    return_freed_memory()
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit_cycles(launches, design, ceiling=float(capacity.of_launch.max()))
     enclosure = find_enclosure(launches, function.start, function.end, copies.internal)

@@ -72,7 +72,6 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
             continue
         rates = (launches or {}).get(gpu, NO_LAUNCHES)
         split = split_samples(gpu_samples, rates)
-        return_freed_memory()
         percent = gpu_samples["tensor_active_pct"].to_numpy()
         functions[gpu] = Tensor(
             StepFunction(split.start, split.end, percent),
