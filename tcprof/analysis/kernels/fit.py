@@ -8,6 +8,9 @@ which keeps short kernels solvable.
 
 What a sample may be off by is the sum of what its borders are uncertain by, of its reading's error, and of how much
 the launches in it differ from others of their class, which the fit learns from what it leaves over.
+
+Of a long recording, the values follow from a sample, see ``Design.sample``, and are applied to all of it: what the
+launches of a class count does not change. Where all rows would give other values, intervals are wider.
 """
 
 from collections.abc import Callable
@@ -96,9 +99,6 @@ def fit(
 ) -> Fit:
     """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
-    Of a long recording, the values follow from ``Design.sample``, and are applied to all of it: what the launches of a
-    class count does not change. Where all rows would give other values, intervals are wider.
-
     Args:
         error: Standard error of each sample's value; 0 where it is exact.
         shift: By how much samples may be off, all in the same direction.
@@ -106,30 +106,26 @@ def fit(
         passes: How often the weights are taken from the solution before.
         unit: What each sample's value was rounded to multiples of; None where it was not.
     """
-    observed, error = value[design.row], error[design.row]
-    kinds = int(launches.kind.max()) + 1
+    observed, error, kinds = value[design.row], error[design.row], int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
         return _fit_zero(launches, design, kinds)
     repeated = RESOLUTION * highest * design.length
     reading = repeated**2 + error**2 + (OPAQUE * highest * (design.class_ns @ launches.opaque)) ** 2
     targets, rows = np.column_stack([observed, shift[design.row]]), design.sampled_rows
-    unit = None if unit is None else unit[design.row][rows]
-    solution = _reweighted(design.sample, targets[rows], reading[rows], unit, highest, ceiling, passes)
-    value_of_class = sum_parts(design, solution.parts, kinds)
+    weighing = reading[rows], unit if unit is None else unit[design.row[rows]]
+    solution = _reweighted(design.sample, targets[rows], *weighing, highest, ceiling, passes)
+    values = sum_parts(design, solution.parts, kinds)
     covariance, bias, late_ns = _uncertainty(design.sample, solution, kinds, offset_error_ns)
-    residual = solution.residual
-    if design.sample is not design:
-        residual = observed - design.shares @ solution.parts - design.ahead @ solution.ahead
-        covariance += np.diag(_disagreement(solution, design, residual, reading, covariance))
-    counted = value_of_class[launches.kind] * launches.weight
+    solution, covariance = _apply_to_all(solution, design, observed, reading, covariance)
+    counted = values[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
-    sampled, unexplained = float(observed.sum()), float(np.abs(np.bincount(design.stretch, residual)).sum())
-    unexplained = unexplained if unexplained > RESOLUTION * sampled else 0.0
-    times = late_ns, BORDER_NS * float(np.sqrt(solution.blur - 1))
-    return Fit(value_of_class, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
+    sampled, unexplained = observed.sum(), np.abs(np.bincount(design.stretch, solution.residual)).sum()
+    sums = float(sampled), float(unexplained) if unexplained > RESOLUTION * sampled else 0.0
+    stamp_ns = BORDER_NS * float(np.sqrt(solution.blur - 1))
+    return Fit(values, covariance, bias, counted, *sums, solution.parts, solution.early, late_ns, stamp_ns)
 
 
 def _fit_zero(launches: Launches, design: Design, kinds: int) -> Fit:
@@ -173,12 +169,17 @@ def _reweighted(
     return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, usual, of_common)
 
 
-def _disagreement(solution: _Solution, design: Design, residual: Floats, reading: Floats, covariance: Floats) -> Floats:
-    """Compute the squares by which classes' values would move if all rows were fitted, where that is significant."""
+def _apply_to_all(
+    solution: _Solution, design: Design, observed: Floats, reading: Floats, covariance: Floats
+) -> tuple[_Solution, Floats]:
+    """Find what is left over of all rows, and widen the covariance where they would move a class significantly."""
+    if design.sample is design:
+        return solution, covariance
+    residual = observed - design.shares @ solution.parts - design.ahead @ solution.ahead
     noise, _ = _model_noise(design, reading, *solution.of_class)
     moved = sum_parts(design, move_to_all(design, solution.precision, noise, residual), len(covariance))
-    variance = np.diag(covariance)
-    return np.where(moved**2 > AGREE**2 * variance, moved**2, 0.0)
+    wider = np.where(moved**2 > AGREE**2 * np.diag(covariance), moved**2, 0.0)
+    return replace(solution, residual=residual), covariance + np.diag(wider)
 
 
 def _model_noise(
