@@ -83,8 +83,8 @@ def test_graphs_of_sizes_that_change_come_after_padding(sizes: int, first: str, 
 @pytest.mark.parametrize(
     ("name", "copies", "action"),
     [
-        ("data", False, "Load data ahead"),
-        ("load", True, "Load data ahead"),
+        ("data", False, "Prefetch data"),
+        ("load", True, "Prefetch data"),
         ("think", False, "Reduce other CPU work"),
         ("backward", True, ""),
         ("optimizer", True, ""),

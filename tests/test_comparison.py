@@ -155,8 +155,8 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
     )
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
     words = (
-        *("NVIDIA H200 against NVIDIA A100", "rounded percentages in the baseline", "535.86.05 against 580.95.05"),
-        *("2023.4.4 against 2025.3.2", "20 kHz against –", "whole captures", ASSUMED),
+        *("NVIDIA H200 vs. NVIDIA A100", "rounded percentages in the baseline", "535.86.05 vs. 580.95.05"),
+        *("2023.4.4 vs. 2025.3.2", "20 kHz vs. –", "whole captures", ASSUMED),
     )
     for caution, word in zip(cautions_of(compare(*sides, allow_mismatch=True)), words, strict=True):
         assert word in caution

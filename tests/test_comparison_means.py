@@ -176,7 +176,7 @@ def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
     ]
     condition = ["--fail-if", "time > +900%"]
     done = run("compare", *files[:2], *condition)
-    assert "NVIDIA H200 against NVIDIA A100" in " ".join(done.out.split())
+    assert "NVIDIA H200 vs. NVIDIA A100" in " ".join(done.out.split())
     assert "Gate inconclusive" in done.out
     shown = run("compare", *files[:2], *condition, "--format", "markdown").out
     assert "<b>" not in shown.replace("\\<b", "")

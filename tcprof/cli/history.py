@@ -89,7 +89,7 @@ def add(asked: Asked) -> None:
     chosen, output, _ = asked.choose_outputs(*asked.recordings)
     if asked.commit_time and not to_utc(asked.commit_time):
         raise UsageError(
-            f"--commit-time {asked.commit_time!r} is not a time.", "Write it so: 2026-11-25T13:00:00+00:00"
+            f"--commit-time {asked.commit_time!r} is not a time.", "Write it like this: 2026-11-25T13:00:00+00:00"
         )
     names = (asked.commit, asked.commit_time, asked.branch, asked.label, asked.program)
     facts, notes = add_commit(Facts(*names, asked.power_limit, parse_config(asked.config or [])))

@@ -254,12 +254,12 @@ def _show_reports(run: "RecordedRun", plan: "Plan", asked: Asked, *, is_only: bo
         except KeyboardInterrupt as stop:
             unread = run.reports[run.reports.index(file) :]
             commands = "; ".join(f"tcprof report {path}" for path in unread)
-            whole = "It is whole" if len(unread) == 1 else "These are whole"
+            whole = "The recording is complete" if len(unread) == 1 else "These recordings are complete"
             raise StoppedError(f"Stopped while reading {file}.", f"{whole}: {commands}") from stop
         except TcprofError as error:
             if is_only or isinstance(error, StoppedError):
                 raise
-            print_notes((f"{file} is not analyzed: {error.message} {error.hint}".rstrip(),))
+            print_notes((f"{file} could not be analyzed: {error.message} {error.hint}".rstrip(),))
             failed = error.exit_status
     return written, failed
 

@@ -188,14 +188,10 @@ def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None)
     steps = analysis.steps[analysis.steps["gpu"] == gpu]
     warm_up, slow = int(steps["warm_up"].sum()), int((steps["slow"] != "").sum())
     rest = len(steps) - warm_up - slow - int(steps["counted"].sum())
-    parts = ((warm_up, "warm-up"), (slow, "slow steps"), (rest, "other roles"))
-    listed = [
-        f"{units.format_count(number)} {what}" if what == "slow steps" else f"{units.format_count(number)} of {what}"
-        for number, what in parts
-        if number
-    ]
-    left_out = f"; {' and '.join(listed)} left out" if listed else ""
-    return f"All figures here cover {covered}{of}, each from its first GPU activity to the next step's first{left_out}."
+    parts = ((warm_up, "warm-up step"), (slow, "slow step"), (rest, "step of another role"))
+    listed = [units.format_things(number, noun, noun.replace("step", "steps", 1)) for number, noun in parts if number]
+    excluded = f"; {' and '.join(listed)} excluded" if listed else ""
+    return f"All figures here cover {covered}{of}, each from its first GPU activity to the next step's first{excluded}."
 
 
 def first_line(analysis: Analysis, judged: GpuFindings) -> str:

@@ -141,7 +141,7 @@ def _describe_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
         ]
         excess = f" They take {units.format_ns(first['slow_ns'])} longer than usual." * bool(first["slow_ns"] > 0)
         slow = units.format_things(int(first["slow_count"]), "slow step is", "slow steps are")
-        texts.append(f"{slow} in no figure: {', '.join(parts)}.{excess}")
+        texts.append(f"{slow} excluded from all figures: {', '.join(parts)}.{excess}")
     mean = first["total_ns"] / max(first["step_count"], 1)
     if not 1 / _SKEWED < mean / first["step_time_ns"] < _SKEWED and first["step_p90_ns"] > 0:
         low, high = units.format_ns(first["step_p10_ns"]), units.format_ns(first["step_p90_ns"])

@@ -175,7 +175,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
         before = chosen.setdefault(rank.rank.rank if rank.rank else -1, rank)
         if before is not rank:
             why = "holds the same recording as" if before.content == rank.content else "has the same rank as"
-            warnings.append(f"Left out: {rank.file} {why} {before.file}.")
+            warnings.append(f"Excluded: {rank.file} {why} {before.file}.")
     for what, name in (("programs", "program"), ("GPUs", "gpu_name")):
         kinds = Counter(getattr(rank, name) for rank in chosen.values())
         if len(kinds) > 1:

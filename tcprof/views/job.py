@@ -171,7 +171,7 @@ def _list_page_of_two(jobs: tuple[Job, Job], names: tuple[str, str], changes: Ta
         f"{name}: {line}" for name, base in zip(names, bases, strict=True) for line in base if line not in shared
     ]
     held = (
-        Section(f"job-{number}", f"What holds {name} up", (Notes(judge_job(job)),))
+        Section(f"job-{number}", f"What slows {name} down", (Notes(judge_job(job)),))
         for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1)
     )
     return (

@@ -142,7 +142,7 @@ def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]])
     caveats += [Caveat(finding.sentence, "base") for finding in find_shared(comparison)]
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        caveats.append(Caveat(f"different GPUs: {models[0]} against {models[1]}"))
+        caveats.append(Caveat(f"different GPUs: {models[0]} vs. {models[1]}"))
     # What is lost comes first; what that means, and what to do, is said in full with the faults.
     caveats += [
         Caveat(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
@@ -216,7 +216,7 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
         )
     gpus = gpu_models(*sides)
     if gpus[0] != gpus[1]:
-        sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"
+        sentence = f"Different GPUs: {gpus[0]} vs. {gpus[1]}"
         yield _caution("different-gpus", sentence=sentence, consequence="Times cannot be compared.")
         return
     by_side = [_measure_clocks(side) for side in sides]
@@ -247,7 +247,7 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
         ("different-frequencies", "sampling frequency", differ(lambda e: units.format_hz(e.recording.frequency_hz))),
     ):
         if facts:
-            yield _caution(rule, sentence=f"Different {what}: {facts[0]} against {facts[1]}")
+            yield _caution(rule, sentence=f"Different {what}: {facts[0]} vs. {facts[1]}")
 
 
 def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:

@@ -159,7 +159,7 @@ def cpu_work(step: Step, causes: Collection[str]) -> list[Advice]:
         action, why, title, code = "Load data faster", _TOO_SLOW, "load faster", "load_faster"
     elif is_loading:
         why = f"If this is data loading, {'workers' if step.uses_framework else 'another thread'} can prefetch."
-        action, title, code = "Load data ahead", "load ahead", "load_ahead"
+        action, title, code = "Prefetch data", "load ahead", "load_ahead"
     elif step.uses_framework:
         code = "py_spy"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU launches no kernels", why)

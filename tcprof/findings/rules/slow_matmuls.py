@@ -137,7 +137,7 @@ def _time_lost(rows: pd.DataFrame) -> float:
 
 
 def _advise(step: Step, name: str, text: tuple[str, str], meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
-    lost = f"Idle SMs lose {step.format_share(_time_lost(rows))}"
+    lost = f"Idle SMs cost {step.format_share(_time_lost(rows))}"
     sentence = f"{text[1]} {step.format_share(time_of(rows))}. {lost}"
     sms = units.format_count(step.gpu_row["sm_count"])
     notes = [
