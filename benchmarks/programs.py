@@ -277,7 +277,7 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
     gain = () if case.samples > 1 else gain  # a price of twice the batch is none of four times the batch
     first = [f"{each.rule} {max(_percent(option.gain)[1] for option in each.options):.0f} %" for each in report.advice]
     saved = float("nan")
-    if case.remedy:
+    if case.remedy and "fixed" in runs:
         found, fixed = (runs[side]["alone"][case.role][1] for side in VARIANTS)
         saved = 100 * (1 - fixed / case.samples / found)
     mean = times.mean() / times.median()

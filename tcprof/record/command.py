@@ -150,12 +150,13 @@ def _collection(report: ReportFiles) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SessionCommands:
-    """The commands that end the first capture of a session, and make another one."""
+    """The commands that end the first capture of a session, make another one, and end the session."""
 
     session: str
     start: tuple[str, ...]
     stop: tuple[str, ...]
     second: ReportFiles  # which nsys then writes
+    shutdown: tuple[str, ...] = ()
 
 
 def _join_values(args: Sequence[str]) -> list[str]:
@@ -182,7 +183,9 @@ def build_session_commands(
         if _singular(option.partition("=")[0]) not in name_options(theirs)
     ]
     program = (*(("sudo", "-n", *nsys.prefix[1:]) if nsys.prefix else ()), str(nsys.path))
-    return SessionCommands(name, (*program, "start", session, *kept, *theirs), (*program, "stop", session), second)
+    start = (*program, "start", session, *kept, *theirs)
+    shutdown = (*program, "shutdown", session, "--kill=none")
+    return SessionCommands(name, start, (*program, "stop", session), second, shutdown)
 
 
 def check_options(capabilities: Capabilities, options: RecordOptions) -> None:

@@ -234,11 +234,20 @@ class StepCapture(threading.Thread):
         self._has_ended.set()
         if self.ident is not None:
             self.join(_PATIENCE_S)
+        self._end_session()
         if not self._is_concluded:
             with suppress(OSError, ValueError):
                 self._read_logs()
             self._choose()
             self.is_shown = self.is_shown and self._progressed == self._shown_until
+
+    def _end_session(self) -> None:
+        """End a session that outlives the program, as one does whose capture began when the program ended.
+
+        Its agent would record on and on, and hold the GPU's counters.
+        """
+        if self._commands.shutdown and run_quietly(self._commands.shutdown, timeout_s=_END_S).status == 0:
+            self.notes.append("nsys went on after the program's end; tcprof ended it.")
 
     def _choose(self) -> bool:
         """Make the second capture the report if it holds steps enough."""

@@ -77,6 +77,8 @@ def main() -> int:
         return export(rest)
     if command in ("start", "stop") and rest[0] != "--help":
         return control(command, rest)
+    if command == "shutdown":
+        return 0 if MODE == "outlives" else 1
     if rest and (rest[0] == "--help" or rest[0].endswith("=help")):
         return say_help(rest[0])
     return profile(rest)

@@ -189,6 +189,12 @@ def test_what_was_shown_outlives_a_program_that_is_given_up(machine: Path, monke
     assert Path("x.nsys-rep").exists() == is_shown
 
 
+def test_a_session_that_outlives_the_program_is_ended(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "outlives")
+    assert profile(run, machine, "print('ended')") == 0
+    assert "nsys went on after the program's end" in capfd.readouterr().err
+
+
 def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture() -> None:
     was_asked: list[bool] = []
 
