@@ -51,7 +51,7 @@ def test_a_peak_can_be_given(run: Run) -> None:
     step = next(row for row in document["rows"] if row["path"] == "step")
     assert step["hfu_pct"] == pytest.approx(100 * step["tensor_tflops"] / 500)
     text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--wide").out.split())
-    assert "HFU is the FLOP executed on the Tensor Cores, as shares of the given peak, 500 TFLOP/s." in text
+    assert "HFU is the FLOP executed on the Tensor Cores, as a share of the given peak, 500 TFLOP/s." in text
     given = tcprof.read(TRANSFORMER, peak_tflops=500)
     (rate,) = (each for each in summarize(given.analysis, given.findings)[0].figures if each.title == "Tensor FLOP/s")
     assert "(of the given peak, 500 TFLOP/s)" in rate.caption

@@ -48,7 +48,9 @@ def name_steps(analysis: Analysis) -> str:
     paths = counted_paths(analysis.steps)
     if not paths:
         return ""
-    return f"“{one_line(paths[0], 90)}”" + (f" and {len(paths) - 1} like it" if len(paths) > 1 else "")
+    return f"“{one_line(paths[0], 90)}”" + (
+        f" (and {units.format_things(len(paths) - 1, 'similar path')})" if len(paths) > 1 else ""
+    )
 
 
 def describe_warm_up(analysis: Analysis) -> str:
@@ -146,9 +148,11 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     kernels = of_kernel[executes | is_asked]
     if kernels.empty:
         return ()
-    shares = ["HFU is the FLOP executed on the Tensor Cores"] * bool(executes.any())
-    shares += [f"MFU {'' if shares else 'is '}the useful FLOP"] * bool(is_asked.any())
-    lead = f"{', '.join(shares)}, as shares of {name_peak(analysis)}"
+    shares = [
+        *["HFU is the FLOP executed on the Tensor Cores"] * bool(executes.any()),
+        *["MFU is the useful FLOP"] * bool(is_asked.any()),
+    ]
+    lead = f"{', '.join(shares)}, {'both ' * (len(shares) > 1)}as a share of {name_peak(analysis)}"
     if _is_given(kernels):
         return (f"{lead}.",)
     unknown = sorted(
