@@ -354,7 +354,7 @@ class Causes:
             reason = f"{_OTHER_WORK}, while its own work is not running" if is_other else self._explain_cpu(row)
         else:
             reason = _REASONS[largest]
-        return f"{reason} ({units.format_signed_ns(more[largest])} a step)"
+        return f"{reason} ({units.format_signed_ns(more[largest])} per step)"
 
     def _explain_compute(self, row: "pd.Series[float]", usual: "pd.Series[float]") -> str:
         rank, longer = row["rank"], row["compute_ns"] / usual["compute_ns"] - 1

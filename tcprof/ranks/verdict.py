@@ -66,13 +66,13 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     if more_compute > 0:
         return (
             f"{prefix}Rank {row['rank']} may be a straggler: in a step it computes {format_ns(more_compute)} "
-            f"({_share(more_compute, rows)}) longer than the median of the others: {row['cause']}. Own times vary too "
-            f"much to confirm it. {_describe_price(row)}"
+            f"({_share(more_compute, rows)}) longer than the median of the others, because {row['cause']}. Own "
+            f"times vary too much to confirm it. {_describe_price(row)}"
         )
     return (
         f"{prefix}Rank {row['rank']} is a straggler: without waiting, its step takes "
-        f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
-        f"{row['cause']}. {_describe_price(row)}"
+        f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others, "
+        f"because {row['cause']}. {_describe_price(row)}"
     )
 
 
