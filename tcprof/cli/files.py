@@ -190,9 +190,9 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
 def redact(asked: Asked) -> None:
     """Write a copy of a recording that is safe to share.
 
-    A report holds the environment variables and command lines of the processes on the machine, host and user names,
-    and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. tcprof lists what
-    it leaves out, and searches the copy for it. NVTX names come from the program itself and are kept.
+    A report holds the environment variables and command lines of the processes on the machine, host and user names, and
+    the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. tcprof lists what it removed,
+    and checks that none of it is left in the copy. NVTX names come from the program itself and are kept.
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys

@@ -57,7 +57,7 @@ FACTS = (
         "power_limit",
         float | None,
         None,
-        "The GPUs' power limit; each limit has series of its own.",
+        "The GPUs' power limit; each limit has its own series.",
         metavar="WATTS",
         min=1,
     )

@@ -138,7 +138,7 @@ def kernels(asked: Asked) -> None:
 def modules(asked: Asked) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
-    A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
+    A row covers a module and its submodules, forward and backward. Times are sums over its kernels, per step;
     Tensor Active is the mean over these kernels' own time, fitted to the samples. Time above ideal is the kernel time
     minus the time that the FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """

@@ -204,7 +204,7 @@ def describe_modules(analysis: Analysis) -> str:
     name = name_steps(analysis)
     if not name:
         return "Sums over all kernels of the recording."
-    return f"Means per step of {name}, over the kernels that it launched; a module includes all modules in it."
+    return f"Means per step of {name}, over the kernels that it launched; a module includes its submodules."
 
 
 def describe_module_coverage(analysis: Analysis) -> tuple[str, ...]:

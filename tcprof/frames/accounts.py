@@ -119,8 +119,8 @@ GAP_SUMS = Schema(
 
 LEDGER = Schema(
     "ledger",
-    "What the figures rest on: activity time, kernel time and tensor-active time, each split by how tcprof accounts "
-    "for it.",
+    "What the figures are based on: activity time, kernel time and tensor-active time, each split by how tcprof "
+    "accounts for it.",
     (
         GPU,
         Text("account", "activity time, kernel time, or sampled tensor-active time."),

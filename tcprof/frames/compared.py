@@ -221,7 +221,7 @@ COMPARISON = Schema(
         Float(
             "base_instance_count", "Number of baseline instances compared; unknown if the baseline has no such path."
         ),
-        Float("new_instance_count", "Number of instances of the other side compared; unknown likewise."),
+        Float("new_instance_count", "Number of instances of the other side compared; unknown if it has no such path."),
         Int("base_recording_count", "Number of baseline recordings that have the path."),
         Int("new_recording_count", "Number of recordings of the other side that have the path."),
     ),

@@ -88,7 +88,7 @@ RANK_STEPS = Schema(
 
 COLLECTIVES = Schema(
     "collectives",
-    "The first collectives of each rank's steps: NCCL kernels, except those that send from one rank to another.",
+    "The first collectives of each rank's steps: NCCL kernels, except point-to-point ones.",
     (
         RANK,
         _STEP,
@@ -186,8 +186,8 @@ RANKS = Schema(
         ),
         Float(
             "saves_together_ns",
-            "The same if all ranks of its group that stand out were as fast as the median; unknown for ranks that do "
-            "not stand out.",
+            "What a step of the job would save if all ranks of its group that stand out were as fast as the median; "
+            "unknown for ranks that do not stand out.",
             title="Saves together",
         ),
         Float("saves_together_low_ns", "Lower end of its interval, as for saves_ns."),

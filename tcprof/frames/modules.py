@@ -26,7 +26,7 @@ MODULES = Schema(
         Int("step_count", "Steps that its figures cover; 0 without steps."),
         Int("kernel_count", "Kernels launched in it.", title="Kernels"),
         Int("kernel_ns", "Sum of their durations.", title="Kernel time"),
-        Int("own_kernel_ns", "Kernel time of the module itself, without the modules in it."),
+        Int("own_kernel_ns", "Kernel time of the module itself, without its submodules."),
         Float("share_pct", "Its share of the time of all kernels.", title="Share of the time"),
         Float(
             "tensor_kernel_share_pct",

@@ -119,8 +119,8 @@ INSTANCES = Schema(
         ),
         Float(
             "unresolved_kernel_ns",
-            "Time in its kernels whose names and samples do not show whether they are tensor kernels; unknown "
-            "likewise.",
+            "Time in its kernels whose names and samples do not show whether they are tensor kernels; unknown in the "
+            "same cases.",
         ),
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         *_UTILIZATION,

@@ -160,7 +160,7 @@ NVTX_RANGES = Schema(
         START,
         IntTime("end_ns", "End on the recording's clock; for a range that was never closed, the end of the recording."),
         Bool("start_end", "Whether it is a start/end range: unlike push/pop ranges, these may partly overlap others."),
-        Float("sequence", "Number of the autograd node that an op created or ran; unknown if there is none."),
+        Float("sequence", "Sequence number of the autograd node that an op created or ran; unknown if there is none."),
         Category(
             "sizes", "Sizes of each argument of an op, such as [[512, 4096], [4096, 4096], []]; empty if not recorded."
         ),

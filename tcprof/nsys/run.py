@@ -183,7 +183,8 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         r"No space left on device|database or disk is full",
         "the disk is full",
-        "Free some space, or set TMPDIR to a folder on a larger disk: nsys collects there before it writes.",
+        "Free some space, or set TMPDIR to a folder on a larger disk: nsys collects its data there before it writes "
+        "the report.",
     ),
 )
 

@@ -104,7 +104,7 @@ def _check_disk(folder: Path) -> tuple[Status, str, str]:
     least = min(free.values())
     if least >= _SCARCE_BYTES:
         return "pass", evidence, ""
-    remedy = "Free some space; nsys collects in TMPDIR before it writes the report."
+    remedy = "Free some space; nsys collects its data in TMPDIR before it writes the report."
     return "fail" if least < _TOO_FEW_BYTES else "warn", evidence, remedy
 
 

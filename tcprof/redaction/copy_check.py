@@ -24,7 +24,7 @@ EXAMPLES = 3
 _NAMES = ((schema.NVTX.name, "text"), (schema.STRINGS.name, "value"), (schema.RUN.name, "name"))
 _AT_ONCE = 20_000
 _DEFECT = (
-    "This is a defect of tcprof: please report this message, without the recording. Until it is fixed, share figures: "
+    "This is a bug in tcprof: please report this message, without the recording. Until it is fixed, share figures: "
     "tcprof ranges RECORDING --format csv"
 )
 REDACTED = "<redacted>"

@@ -220,9 +220,9 @@ _ENDS = {
     "tensor_active_difference_pct": ("tensor_active_difference_low_pct", "tensor_active_difference_high_pct"),
 }
 MEANING = (
-    "Means per step over the kernels of each module, with all modules in it; * stands for all layers of a list. ~ "
-    "marks changes that are inconclusive. The interval of a change in Tensor Active includes the fit's uncertainty; "
-    "where the samples do not resolve it, Tensor Active is unknown."
+    "Means per step over the kernels of each module and its submodules; * stands for all layers of a list. ~ marks "
+    "changes that are inconclusive. The interval of a change in Tensor Active includes the fit's uncertainty; where "
+    "the samples do not resolve it, Tensor Active is unknown."
 )
 
 
