@@ -9,8 +9,8 @@ and keeps redacted recordings and ``truth.json``. ``judge`` prints the table fro
 
 import argparse
 import contextlib
+import itertools
 import json
-import math
 import os
 import queue
 import re
@@ -25,6 +25,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 PROGRAMS = Path(__file__).with_name("programs")
 VARIANTS = {"found": [], "fixed": ["--fixed"]}
@@ -133,6 +135,7 @@ class Recorder:
             time.sleep(STAGGER_S)
         options = ["--gpus", str(gpu), "--frequency", "10000", "--redact", "--force", "-o", str(work / "run")]
         command = [*prefix, *self.tools, "profile", *options, *program]
+        environment |= {"PROGRAM_STEPS": str(work / "steps")}
         with (work / "errors").open("w+") as errors:
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
         lines = []
@@ -151,6 +154,9 @@ class Recorder:
         self._keep(name, variant, "recorded", output, (work / "errors").read_text())
         for path in work.glob("*redacted*.sqlite"):
             trim(path)
+            if (work / "steps").is_file():
+                captured = count_captured(path, (work / "steps").read_text())
+                self.truth[name][variant]["captured"] = captured
             shutil.move(path, self.folder / f"{name}.{variant}.sqlite")
 
     def _keep(self, name: str, variant: str, run: str, output: str, errors: str) -> None:
@@ -170,6 +176,27 @@ def trim(path: Path) -> None:
             around = (begin - 50_000_000, end + 50_000_000)
             export.execute("DELETE FROM GPU_METRICS WHERE timestamp NOT BETWEEN ? AND ?", around)
             export.execute("VACUUM")
+
+
+def count_captured(path: Path, log: str) -> dict[str, list[float]]:
+    """Find of each role the steps in a recording of a part of the program: how many, their mean time in ms, first ones.
+
+    Args:
+        log: A line for each step, when it began and its role; and one for the end.
+    """
+    with contextlib.closing(sqlite3.connect(path)) as export:
+        (epoch_ns,) = export.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
+        first_ns, last_ns = export.execute("SELECT MIN(start), MAX(end) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+    marks = [(int(ns) - epoch_ns, *role) for ns, *role in map(str.split, log.splitlines())]
+    steps = pd.DataFrame(
+        [(role, begin, end) for (begin, role), (end, *_) in itertools.pairwise(marks)], columns=["role", "begin", "end"]
+    )
+    steps["is_first"] = steps.groupby("role").cumcount() < WARM_UP
+    inside = steps[((steps["begin"] + steps["end"]) / 2).between(first_ns, last_ns)]
+    return {
+        role: [len(rows), round(float((rows["end"] - rows["begin"]).mean()) / 1e6, 3), int(rows["is_first"].sum())]
+        for role, rows in inside.groupby("role", sort=False)
+    }
 
 
 def record(folder: Path, gpus: int, names: list[str], deadline_s: float, *, with_fixed: bool) -> None:
@@ -257,22 +284,22 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
     """Compare what tcprof says of a recording with what the program is."""
     import tcprof
 
-    report, case, recorded = tcprof.read(path), CASES[name], runs[variant]["recorded"]
+    report, case, recorded = tcprof.read(path), CASES[name], runs[variant].get("captured") or runs[variant]["recorded"]
     steps = report.steps
     role = "role" if "role" in steps else "kind"
     counts = sorted(steps.groupby(["path", role]).size(), reverse=True)
-    truths = [[int(number) for number, _ in recorded.values()], *case.also]
+    truths = [[int(number) for number, *_ in recorded.values()], *case.also]
     right = any(_equal(counts, sorted(true, reverse=True)) for true in truths)
     counted = steps[steps["counted"]]
     times = counted["step_ns"].dropna() / 1e6
     headline = steps.merge(counted[["path", role]].drop_duplicates())
-    near = [name for name, (number, _) in recorded.items() if abs(number - len(headline)) <= 0.1 * number]
-    total = min((math.prod(recorded[name]) for name in near), default=sum(map(math.prod, recorded.values())))
+    near = [name for name, (number, *_) in recorded.items() if abs(number - len(headline)) <= max(1, 0.1 * number)]
+    totals = {name: _time_steady(*recorded[name]) for name in recorded}
+    total = min((totals[name] for name in near), default=sum(totals.values()))
     estimates = [option.gain.step_ns / 1e6 for each in report.advice for option in each.options if option.gain.step_ns]
     true = [runs[variant]["alone"][name][1] for name in near if _equal(counts, sorted(truths[0], reverse=True))]
     estimate = estimates[0] / true[0] if estimates and true else float("nan")
-    warm_up = min(WARM_UP / max(number for number, _ in recorded.values()), 1 / 3)
-    covered = min(100.0, 100 * float(times.sum()) / (total * (1 - warm_up)))
+    covered = min(100.0, 100 * float(times.sum()) / total)
     rank, gain = _find_remedy(report.advice, case)
     gain = () if case.samples > 1 else gain  # a price of twice the batch is none of four times the batch
     first = [f"{each.rule} {max(_percent(option.gain)[1] for option in each.options):.0f} %" for each in report.advice]
@@ -282,6 +309,11 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
         saved = 100 * (1 - fixed / case.samples / found)
     mean = times.mean() / times.median()
     return Verdict(counts, right, covered, mean, estimate, (first or ["nothing"])[0], rank, gain, saved)
+
+
+def _time_steady(number: float, step_ms: float, first: float | None = None) -> float:
+    """Return the time of a role's steps without the first ones; of a part of a program, without the last one."""
+    return step_ms * (number - min(WARM_UP, number / 3) if first is None else number - first - 1)
 
 
 def _equal(counts: list[int], true: list[int]) -> bool:

@@ -1,6 +1,7 @@
 """The options and the clock of the programs in this folder: ``--steps N``, ``--fixed``, and ``--tiny`` for a CPU."""
 
 import argparse
+import os
 import statistics
 import time
 from pathlib import Path
@@ -24,10 +25,11 @@ class Clock:
     """The time from the begin of each step to the next one's, by role: on the GPU's clock, or the host's."""
 
     def __init__(self, on_gpu: bool = DEVICE == "cuda") -> None:
-        self.on_gpu, self.marks = on_gpu, []
+        self.on_gpu, self.marks, self.moments = on_gpu, [], []
 
     def begin(self, role: str = "train") -> None:
         """Mark the begin of a step."""
+        self.moments.append(time.time_ns())
         if self.on_gpu:
             import torch
 
@@ -50,3 +52,6 @@ class Clock:
             ]
             median = statistics.median(times[min(WARM_UP, len(times) // 3) :])
             print(f"{Path(argv[0]).stem} {role}: {len(times)} steps, {median:.3f} ms a step", flush=True)
+        if path := os.environ.get("PROGRAM_STEPS"):
+            lines = [f"{moment} {role}\n" for (role, _), moment in zip(self.marks, self.moments)]
+            Path(path).write_text("".join(lines))

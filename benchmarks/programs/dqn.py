@@ -37,6 +37,7 @@ for step in range(STEPS):
         if random.random() < 0.05:
             action = random.randrange(6)
         else:
+            clock.begin("act")
             with torch.no_grad():
                 action = q_network(torch.from_numpy(state[None]).to(DEVICE)).argmax(1).item()
         replay.append((random.randrange(len(frames) - 1), action, random.random(), random.random() < 0.01))
