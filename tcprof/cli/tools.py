@@ -83,7 +83,7 @@ def cache(asked: Asked) -> None:
     for entry in entries if asked.clear else ():
         entry.unlink(missing_ok=True)
     count = units.format_things(len(entries), "analysis", "analyses")
-    limit = f" of at most {units.format_bytes(MOST_BYTES)}; tcprof cache --clear removes them"
+    limit = f" of at most {units.format_bytes(MOST_BYTES)}\nTo remove them: tcprof cache --clear"
     echo(f"{find_folder()}: {count}, {size}{' removed' if asked.clear else limit}\n")
 
 
