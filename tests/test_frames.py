@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import COMPARISON, GPUS, MODULE_CHANGES, SAMPLES, SCHEMAS, WATERFALL, Schema, plain_texts
+from tcprof.frames import COMPARISON, GPUS, MODULE_CHANGES, SAMPLES, SCHEMAS, WATERFALL, Schema, python_string_storage
 from tcprof.frames.schema import END, FLOAT, GPU, INT, START, Float, Int, Text
 
 SMALL = Schema("small", "A frame.", (Int("row", "Row."), Text("name", "Name."), Float("x_pct", "x.")))
@@ -75,7 +75,7 @@ def test_the_samples_begin_with_their_place_and_time():
 
 def test_two_threads_that_read_at_once_leave_pandas_as_it_was():
     option = "mode.string_storage"
-    before, (one, other) = pd.get_option(option), (plain_texts(), plain_texts())
+    before, (one, other) = pd.get_option(option), (python_string_storage(), python_string_storage())
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)

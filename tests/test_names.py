@@ -380,12 +380,12 @@ NATIVE = "void at::native::"
 FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 32, 4>>(Flash_fwd_params)"
 # Names with their traits; those beside them are close by, and have none.
 NAMES = {
-    "sm80_xmma_fprop_implicit_gemm_f16f16": {"is_convolution", "is_of_library", "is_of_framework"},
+    "sm80_xmma_fprop_implicit_gemm_f16f16": {"is_convolution", "is_of_library", "uses_framework"},
     "sm80_xmma_wgrad_implicit_gemm_f16f16": {
         "is_convolution",
         "is_weight_gradient",
         "is_of_library",
-        "is_of_framework",
+        "uses_framework",
     },
     "void gemv2T_kernel_val<int>": {"is_vector_product"},
     "cutlass_80_tensorop_s1688gemm_128x128_nn_align1": {"is_unaligned", "is_of_library"},
@@ -395,7 +395,7 @@ NAMES = {
     "log_softmax_warp_forward": set(),
     "void softmax_warp_forward<float, float, float, (int)4, (bool)1, (bool)0>(float *)": set(),  # of a loss
     "void softmax_warp_forward<float, float, float, (int)9, (bool)0, (bool)1>(float *)": {"is_softmax"},
-    f"{NATIVE}sbtopk::gatherTopK<float>": {"is_choice", "is_of_framework", "is_pytorch_native"},
+    f"{NATIVE}sbtopk::gatherTopK<float>": {"is_choice", "uses_framework", "is_pytorch_native"},
     FLASH: {"is_flash_attention_2"},
     "flash::flash_fwd_kernel_sm90": set(),
     "distribution_normal_and_transform": {"is_random"},
@@ -404,25 +404,25 @@ NAMES = {
     "void cub::DeviceSelectSweepKernel<int>": {"is_choice", "is_nonzero"},
     "ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel_cuda": {
         "is_any",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
-    f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "is_of_framework", "is_pytorch_native"},
+    f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "uses_framework", "is_pytorch_native"},
     f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {
         "is_plain_copy",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
     f"{NATIVE}unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>": {
         "is_cast",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
     "LSTM_elementWise_fp<float>": set(),  # of cuDNN, which has the whole sequence
-    f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", "is_of_framework", "is_pytorch_native"},
-    f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", "is_of_framework", "is_pytorch_native"},
-    "void cudnn::ops::nchwToNhwcKernel<float>": {"is_convolution", "is_layout_change", "is_of_framework"},
-    "cudnn::bn_fw_tr_1C11_kernel_NCHW": {"is_convolution", "is_norm_channels_first", "is_of_framework"},
+    f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", "uses_framework", "is_pytorch_native"},
+    f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", "uses_framework", "is_pytorch_native"},
+    "void cudnn::ops::nchwToNhwcKernel<float>": {"is_convolution", "is_layout_change", "uses_framework"},
+    "cudnn::bn_fw_tr_1C11_kernel_NCHW": {"is_convolution", "is_norm_channels_first", "uses_framework"},
     "max_pool_forward_nchw": {"is_convolution", "is_pooling_channels_first"},
     "max_pool_forward_nhwc": {"is_convolution"},
     "batch_norm_transform_input_kernel": {"is_norm_channels_first"},
@@ -430,20 +430,20 @@ NAMES = {
     f"{NATIVE}addcmul_cuda_kernel": {
         "is_looped_optimizer",
         "is_pytorch_optimizer",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
     f"{NATIVE}multi_tensor_apply_kernel<PointwiseOpScalarFunctor>": {
         "is_list_optimizer",
         "is_pytorch_optimizer",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
     "multi_tensor_apply_kernel<FusedAdamMathFunctor>": set(),
     "at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>": {
         "is_fused_optimizer",
         "is_pytorch_optimizer",
-        "is_of_framework",
+        "uses_framework",
         "is_pytorch_native",
     },
     "multi_tensor_apply_kernel<LpNormFunctor>": set(),
@@ -453,7 +453,7 @@ NAMES = {
     "ncclDevKernel_Broadcast_RING_LL": {"is_broadcast"},
     "ncclDevKernel_Reduce_Sum_f32_RING_LL": {"is_reduction"},
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL": set(),
-    "triton_poi_fused_add_0": {"is_of_framework", "is_of_compiler"},
+    "triton_poi_fused_add_0": {"uses_framework", "is_of_compiler"},
 }
 
 

@@ -49,7 +49,7 @@ from tcprof.frames import (
     SAMPLE_METRICS,
     TIMELINE,
     WORK,
-    plain_texts,
+    python_string_storage,
 )
 from tcprof.frames.schema import Deferred, Frame
 from tcprof.sources import Recording, Samples, Source
@@ -149,7 +149,7 @@ class Analysis:
         return self.observed.driver_log
 
 
-@plain_texts()
+@python_string_storage()
 def analyze(
     source: Source,
     window: str = "gpu",

@@ -30,7 +30,7 @@ from tcprof.comparison.statistics.rows import list_rows
 from tcprof.comparison.statistics.verdicts import is_measured
 from tcprof.comparison.waterfall import explain_changes
 from tcprof.errors import InputError, UsageError
-from tcprof.frames import plain_texts
+from tcprof.frames import python_string_storage
 from tcprof.untrusted import one_line
 
 MEASURED, ASSUMED = "measured", "assumed"
@@ -60,7 +60,7 @@ class Comparison:
     renamings: tuple[Renaming, Renaming]  # what the ranges of each side are called in ``rows``
 
 
-@plain_texts()
+@python_string_storage()
 def compare(
     base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, allow_mismatch: bool = False
 ) -> Comparison:

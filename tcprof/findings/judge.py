@@ -23,7 +23,7 @@ from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.steps import WAITING_PCT, StepFigures, from_kernel_order, measure_step_figures, pool_tensor_active
 from tcprof.findings.verdict import judge_capture, judge_steps
-from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
+from tcprof.frames import HEADLINE, OPS_DOMAIN, python_string_storage
 from tcprof.units import plain
 from tcprof.untrusted import one_line
 
@@ -121,7 +121,7 @@ _LEAST_SHARE = 0.01  # of the time, to be named
 _MOST_RANGES = 4
 
 
-@plain_texts()
+@python_string_storage()
 def judge(analysis: Analysis, measured: dict[int, Step] | None = None) -> Findings:
     """Judge a recording; ``measured`` takes the steps that are priced for it, by GPU."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")

@@ -44,7 +44,7 @@ from tcprof.frames.recorded import (
     WAITS,
     WORK,
 )
-from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, NCU_METRICS, Column, Schema, plain_texts
+from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, NCU_METRICS, Column, Schema, python_string_storage
 from tcprof.frames.steps import KINDS, STEP_SUMMARY, STEPS
 from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, SLOW_PATH, WARM_UP_PATH
 

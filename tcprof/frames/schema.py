@@ -214,7 +214,7 @@ _text_users: list[str] = []  # what the setting was when each thread came
 
 
 @contextmanager
-def plain_texts() -> Iterator[None]:
+def python_string_storage() -> Iterator[None]:
     """Have pandas keep texts as Python's, not as Arrow's: columns' names are texts, too, and many frames are small.
 
     Around all that makes frames, a small recording is analyzed in four fifths of the time.
@@ -250,7 +250,7 @@ class Frame:
             raise AttributeError(self._name)  # by which a dataclass knows that it has no default
         frame = vars(analysis)[self._name]
         if isinstance(frame, Deferred):
-            with plain_texts():
+            with python_string_storage():
                 frame = vars(analysis)[self._name] = frame.make()
         return frame
 

@@ -154,13 +154,13 @@ class StoreDatabase:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a connection whose statements see one state of the store."""
-        with self._in_words(), self._engine.begin() as connection:
+        with self._translate_errors(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Open the only connection that writes; all of it is done, or nothing."""
-        with self._in_words(), self._engine.execution_options(writes=True).begin() as connection:
+        with self._translate_errors(), self._engine.execution_options(writes=True).begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             yield connection
@@ -176,7 +176,7 @@ class StoreDatabase:
         return None
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:

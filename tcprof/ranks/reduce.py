@@ -18,7 +18,7 @@ from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, co
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.files import read_unchanged
-from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, plain_texts
+from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, python_string_storage
 from tcprof.identity import Rank
 from tcprof.saved import load
 from tcprof.sources.registry import find_type
@@ -51,7 +51,7 @@ class ReducedRank:
     rank_from: str = ""  # what gave the rank where the recording does not say it
 
 
-@plain_texts()
+@python_string_storage()
 def reduce_file(path: str) -> list[ReducedRank]:
     """Reduce a recording or saved analysis to its ranks: one for each GPU that steps ran on.
 

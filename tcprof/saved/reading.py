@@ -19,7 +19,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
-from tcprof.frames import Schema, plain_texts
+from tcprof.frames import Schema, python_string_storage
 from tcprof.frames.schema import BOOL, CATEGORY, FLOAT, INT, TEXT, Deferred
 from tcprof.identity import Identity
 from tcprof.parquet import find_unsafe
@@ -111,7 +111,7 @@ class SavedFile:
 
         schema, file = FRAMES[name], self._parquet(name)
         try:
-            with plain_texts():
+            with python_string_storage():
                 table = file.read(columns=schema.names, use_threads=False)
                 wrong = find_nulls(table, schema)
                 frame = schema.conform(table.to_pandas(use_threads=False)) if not wrong else schema.empty()

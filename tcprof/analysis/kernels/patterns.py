@@ -182,7 +182,7 @@ _PATTERNS = {
     "is_broadcast": r"^nccl\w*_Broadcast",
     "is_reduction": r"^nccl\w*_Reduce_",
     "is_of_library": r"cutlass|xmma|nvjet|cublas|magma|(?:maxwell|volta|turing|ampere)_",
-    "is_of_framework": r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|^graph$",
+    "uses_framework": r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|^graph$",
     "is_pytorch_native": r"at::native",
     "is_of_compiler": r"^triton_|^graph$",  # of torch.compile, or what hides its kernels
 }

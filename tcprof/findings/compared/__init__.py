@@ -18,7 +18,7 @@ from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.verdict import Verdict, judge_change, list_gpus
 from tcprof.findings.finding import Finding, Severity, texts_of
-from tcprof.frames import plain_texts
+from tcprof.frames import python_string_storage
 from tcprof.untrusted import one_line
 
 _ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
@@ -66,7 +66,7 @@ class ComparedFindings:
         return (*both, *of_base, *(f"{new}: {text}" for text in other if text not in old))
 
 
-@plain_texts()
+@python_string_storage()
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}

@@ -139,7 +139,7 @@ class Step:
     @cached_property
     def uses_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
-        return bool(self.kernels["is_of_framework"].any())
+        return bool(self.kernels["uses_framework"].any())
 
     def share_pct(self, time_ns: float) -> float:
         """Of the step."""

@@ -143,7 +143,7 @@ def _cells(place: _UseCells, headings: Sequence[Heading]) -> tuple[Cell, ...]:
     return tuple(place.cells.get(heading.columns[0], Cell("")) for heading in headings)
 
 
-def _hang(lines: list[Line], below: Sequence[Line], has_others: bool, headings: Sequence[Heading]) -> None:
+def _append_kernels(lines: list[Line], below: Sequence[Line], has_others: bool, headings: Sequence[Heading]) -> None:
     """Add kernels, to lie in the last line; beside other rows they lie in a row of their own there."""
     if below and has_others:
         time = Cell.time(sum(line.site.ns for line in below if line.site))
@@ -183,7 +183,7 @@ def _by_module(analysis: Analysis, launches: pd.DataFrame, table: Table, single:
         at[place] = len(lines)
         lines.append(Line(row, "modules" if row.alike else "module" if row.item >= 0 else "", around))
         if not row.alike:
-            _hang(lines, below.get(row.item, ()), place in holding, table.headings)
+            _append_kernels(lines, below.get(row.item, ()), place in holding, table.headings)
         elif around < 0 or not lines[around].row.alike:
             heading_row = Row(f"each of these {units.format_count(len(row.alike))}", (), depth=row.depth + 1)
             lines.append(Line(heading_row, "", at[place]))
@@ -203,7 +203,7 @@ def _add_members(lines: list[Line], members: Sequence[int], single: Table, below
             continue
         at[place] = len(lines)
         lines.append(Line(row, "module", around))
-        _hang(lines, below.get(row.item, ()), place in holding, single.headings)
+        _append_kernels(lines, below.get(row.item, ()), place in holding, single.headings)
 
 
 def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: tuple[str, ...]) -> Grouping:
@@ -223,7 +223,7 @@ def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: t
         at[place] = len(lines)
         full = one_line(whole[row.item], LONGEST_NAME) if row.item >= 0 else row.name
         lines.append(Line(replace(row, full=full), "range" if row.item >= 0 else "", at[parents[place]]))
-        _hang(lines, below.get(row.item, ()), place in holding, headings)
+        _append_kernels(lines, below.get(row.item, ()), place in holding, headings)
     return Grouping("range", replace(table, headings=headings, rows=()), tuple(lines), notes)
 
 
@@ -242,7 +242,7 @@ def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: s
     lines: list[Line] = []
     for row in table.rows:
         lines.append(Line(row, "kernel"))
-        _hang(lines, below.get(row.item, ()), False, table.headings)
+        _append_kernels(lines, below.get(row.item, ()), False, table.headings)
     return Grouping("kernel", replace(table, rows=()), tuple(lines), (note,))
 
 

@@ -93,7 +93,7 @@ def list_modules(
     if has_useful(analysis):
         useful = _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
     for gpu, gpu_rows in split_by_gpu(rows):
-        listed = _hang_up(gpu_rows)
+        listed = _promote_orphans(gpu_rows)
         modules = fold_layers(listed) if fold else listed.assign(alike_count=1)
         alike = list_alike(listed) if fold else {}
         totals = modules[modules["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
@@ -109,7 +109,7 @@ def list_modules(
     return tables
 
 
-def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
+def _promote_orphans(rows: pd.DataFrame) -> pd.DataFrame:
     """Make those rows roots, with their whole path, whose parent is not among them."""
     cut = ~rows["parent_id"].isin(rows["module_id"]) & (rows["parent_id"] >= 0)
     name, parent = rows["name"].where(~cut, rows["module"]), rows["parent_id"].where(~cut, -1)
