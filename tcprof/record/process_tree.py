@@ -78,9 +78,9 @@ class ProcessTree:
         """Send a signal to the head alone; return whether it could be sent."""
         return self._send([self.head], number)
 
-    def end_programs(self) -> None:
-        """Ask the living programs to end, as kill(1) does."""
-        self._send(self.living_programs(), signal.SIGTERM)
+    def end_programs(self, number: int) -> None:
+        """Send a signal to the living programs."""
+        self._send(self.living_programs(), number)
 
     def kill(self) -> None:
         """Kill the members that still live, also those that started since the last look."""

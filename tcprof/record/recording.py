@@ -201,6 +201,7 @@ def _make_run(
     if capture is None:
         return run
     notes, was_ready = tuple(capture.notes), capture.is_shown
+    run = replace(run, program_status=run.program_status or capture.stopped_status)
     return replace(run, unprofiled=capture.read_unprofiled(), notes=notes, was_ready=was_ready)
 
 

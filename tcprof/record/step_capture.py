@@ -29,6 +29,7 @@ from tcprof.record.turns import one_at_a_time
 _CONTROL, _OWN_RANGES, _STEPS = "phase", "own-ranges", "steps-"
 _RECORDED, _TIMED, _OVER = b"r", b"t", b"o"
 
+TIMING = "timing unprofiled steps"
 _TICK_S = 0.05
 _FIRST_S, _OWN_RANGES_S = 3.0, 30.0  # of the first capture, after its first step; where the program opens ranges itself
 _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
@@ -74,6 +75,7 @@ class StepCapture(threading.Thread):
         self.is_shown = False  # as it is
         self._was_shown = threading.Event()
         self.has_stopped = False  # the program
+        self.stopped_status = 0  # of a program that was asked to end while nsys did not record, and so says 0 itself
         self._doing = RECORDING
         self.notes: list[str] = []
         (folder / _CONTROL).write_bytes(_RECORDED)
@@ -84,7 +86,8 @@ class StepCapture(threading.Thread):
         def watch(stopping: Stopping) -> str:
             if self.ident is None:
                 self.start()
-            if stopping.is_asked:  # nsys ends the capture itself
+            if stopping.is_asked and not self._has_ended.is_set():  # nsys ends the capture itself
+                self.stopped_status = stopping.status if self._doing in (RUNNING, TIMING) else 0
                 self._has_ended.set()
             if self.is_ready.is_set() and not self.is_shown:
                 self.is_shown = True
@@ -162,7 +165,7 @@ class StepCapture(threading.Thread):
         """Wait for enough unprofiled steps; the one that goes on is none."""
         self._read_logs()
         begun = {process: len(log.timed) + 1 for process, log in self._logs.items()}
-        self._unprofiled_from, self._doing = begun, "timing unprofiled steps"
+        self._unprofiled_from, self._doing = begun, TIMING
         began = time.monotonic()
 
         def is_enough() -> bool:

@@ -178,7 +178,9 @@ class Stopping:
         self._has_own_group = has_own_group
         self._asked_at: float | None = None
         self._kill_at: float | None = None
+        self._end_at: float | None = None  # when the program is killed, which was to end with its recording
         self._has_named_program = False
+        self.status = 0  # what a shell would call the end by the signal that asked first
 
     @property
     def is_asked(self) -> bool:
@@ -196,8 +198,8 @@ class Stopping:
         return bool(self._tree.living_programs())
 
     def has_left(self) -> bool:
-        """Tell whether the recording was asked to end, and some of it still lives."""
-        return self.is_asked and bool(self._tree.living())
+        """Tell whether the recording or the program was asked to end, and some of it still lives."""
+        return (self.is_asked or self._end_at is not None) and bool(self._tree.living())
 
     def attend(self, number: int, *, nsys_lives: bool) -> None:
         """Do what a signal asks for.
@@ -211,7 +213,7 @@ class Stopping:
         if number == signal.SIGQUIT:
             self._give_up(now, nsys_lives=nsys_lives)
         elif self._asked_at is None:
-            self._asked_at = now
+            self._asked_at, self.status = now, 128 + number
             self._ask(number)
         elif number == signal.SIGINT and now - self._asked_at > _SAME_S:
             self._give_up(now + _GRACE_S * nsys_lives, nsys_lives=nsys_lives)
@@ -246,9 +248,13 @@ class Stopping:
         )
 
     def end_program(self) -> None:
-        """End the program, whose report is written, and all that it started: nsys, which waits for it, ends as well."""
+        """End the program, whose report is written, and all that it started: nsys, which waits for it, ends as well.
+
+        What has not ended by itself after some seconds is killed.
+        """
         self._tree.gather()
-        self._tree.end_programs()
+        self._tree.end_programs(signal.SIGTERM)
+        self._end_at = time.monotonic() + _PATIENCE_S
 
     def advance(self, *, is_waiting: bool) -> bool:
         """Kill what has outlived its time, and name the program that nsys waits for.
@@ -264,6 +270,10 @@ class Stopping:
             if now >= self._kill_at:
                 self._tree.kill()
             return not self._tree.living() or now > self._kill_at + _DEATH_S
+        if self._end_at is not None and now > self._end_at:
+            self._end_at = None
+            self._tree.gather()
+            self._tree.end_programs(signal.SIGKILL)
         if is_waiting and self._asked_at is not None and now > self._asked_at + _PATIENCE_S:
             programs = self._tree.living_programs()
             if programs and not self._has_named_program:

@@ -12,10 +12,11 @@ from builders import FIXTURES
 import tcprof
 from tcprof.errors import StoppedError
 from tcprof.nsys.report import ReportFiles
-from tcprof.record import recording, step_capture
+from tcprof.nsys.run import Completed
+from tcprof.record import recording, step_capture, stopping
 from tcprof.record.command import RecordOptions, SessionCommands
-from tcprof.record.run_shown import RECORDING, TURNING, run_shown
-from tcprof.record.step_capture import StepCapture
+from tcprof.record.run_shown import RECORDING, RUNNING, TURNING, run_shown
+from tcprof.record.step_capture import TIMING, StepCapture
 from tcprof.record.stopping import Stopping
 
 pytestmark = pytest.mark.torch
@@ -212,10 +213,20 @@ def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine: Pa
     commands = SessionCommands("", (), (), ReportFiles(Path("y")))
     capture = StepCapture(commands, RecordOptions(steps=0), machine, ReportFiles(Path("x")))
     capture.start = lambda: None
-    capture.watch(print)(SimpleNamespace(is_asked=True))
+    capture.watch(print)(SimpleNamespace(is_asked=True, status=130))
     capture.run()
     assert capture._doing == RECORDING
     assert not capture.notes
+
+
+@pytest.mark.parametrize(("doing", "status"), [(RECORDING, 0), (TURNING, 0), (TIMING, 130), (RUNNING, 130)])
+def test_a_signal_is_the_status_of_a_program_that_nsys_does_not_record(machine: Path, monkeypatch, doing, status):
+    monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or Completed(0, "", ""))
+    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
+    capture = StepCapture(commands, RecordOptions(steps=0), machine, files := ReportFiles(Path("x")))
+    capture.start, capture._doing = lambda: None, doing
+    capture.watch(print)(SimpleNamespace(is_asked=True, status=130))
+    assert recording.record(None, [], files, capture).program_status == status
 
 
 def give_up() -> None:
@@ -235,7 +246,9 @@ def test_steps_of_the_second_capture_are_counted_in_each_process(machine: Path) 
     assert capture._count_second() == 4
 
 
-def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkeypatch, capfd) -> None:
+@pytest.mark.parametrize("program", ["", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
+def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkeypatch, capfd, program: str) -> None:
+    monkeypatch.setattr(stopping, "_PATIENCE_S", 0.5)
     end = Stopping.end_program
 
     def end_program(stopping: Stopping) -> None:
@@ -243,7 +256,7 @@ def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkey
         end(stopping)
 
     monkeypatch.setattr(Stopping, "end_program", end_program)
-    program = f"{TRAIN}\nopen('number', 'w').write(str(os.getpid()))\ntrain(100_000)"
+    program += f"{TRAIN}\nopen('number', 'w').write(str(os.getpid()))\ntrain(100_000)"
     assert profile(run, machine, program, "--steps", "6", "--stop") == 0
     assert "Step time " in capfd.readouterr().out
     assert not psutil.pid_exists(int((machine / "number").read_text(encoding="utf-8")))
