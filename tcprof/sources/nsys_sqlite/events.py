@@ -20,6 +20,7 @@ _OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in s
 _OFTEN_ONE = ("gpu", "process", "stream")
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
+_LAUNCHING = {"kernel": "%aunch%Kernel%", "memcpy": "cu%Memcpy%", "memset": "cu%Memset%", "graph": "cu%GraphLaunch%"}
 
 
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
@@ -40,6 +41,7 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
         is_category = isinstance(pieces[0], pd.Categorical)
         joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
         columns[name] = broadcast_if_constant(joined) if name in _OFTEN_ONE else joined
+    columns["correlation"] = _pair_in_order(database, columns)
     frame = pd.DataFrame(_without_overruns(database, columns), copy=False)
     if (beyond := np.sort(pd.unique(columns["gpu"]))[schema.MOST_GPUS :]).size:
         is_beyond = frame["gpu"].isin(beyond)
@@ -56,6 +58,49 @@ def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, 
     ends, count = cut_overruns(serial, columns["correlation"], columns["start_ns"], columns["end_ns"])
     database.tell(schema.KERNELS, "end", LATER_WORK, count, kept=True)
     return columns | {"end_ns": ends}
+
+
+def _pair_in_order(database: Database, columns: dict[str, Any]) -> Ints:
+    """Give work of launches that share a number the numbers of ``_read_shared``: the first kernel the first launch's.
+
+    Nothing is paired where work would begin before its launch, as where streams do not run it in order.
+    """
+    work = pd.DataFrame({name: columns[name] for name in ("process", "kind", "correlation", "start_ns")}, copy=False)
+    if not work.loc[work["kind"] == "kernel", ["process", "correlation"]].duplicated().any():
+        return np.asarray(work["correlation"])
+    shared = _read_shared(database)
+    work = work.reset_index().merge(shared[["process", "correlation"]].drop_duplicates()).astype({"kind": "str"})
+    work["rank"] = work.groupby(["process", "kind"]).cumcount()
+    paired = work.merge(shared, how="left", on=["process", "kind", "rank"], suffixes=("", "_of_call"))
+    is_early = paired["start_ns_of_call"] > paired["start_ns"]
+    has_failed = is_early.groupby([paired["process"], paired["kind"]]).transform("any")
+    numbers = np.array(columns["correlation"])
+    numbers[paired["index"]] = paired["number"].where(~has_failed).fillna(UNKNOWN).astype(np.int64)
+    return numbers
+
+
+def _read_shared(database: Database) -> pd.DataFrame:
+    """Read launches with the number of an earlier one that had returned, and that one; each gets its own ``number``.
+
+    CUPTI that begins to record within a call of a thread takes all its later calls for a part of that one. ``rank``
+    counts those of a kind in a process.
+    """
+    parts = []
+    for kind, pattern in _LAUNCHING.items():
+        columns = ("start", "globalTid", "correlationId", "end")
+        query = Query(schema.API_CALLS, columns[:-1], facts={"end": UNKNOWN}, where=_is_called(pattern))
+        parts.append(pd.DataFrame(database.read(query)).assign(kind=kind))
+    calls = pd.concat(parts).rename(columns={"correlationId": "correlation", "start": "start_ns", "end": "returned_ns"})
+    calls = calls.assign(process=database.processes(calls["globalTid"].to_numpy()))
+    calls = calls.sort_values("start_ns", kind="stable", ignore_index=True)
+    key = ["process", "correlation"]
+    latest = calls.groupby(key)["returned_ns"].cummax().groupby([calls[name] for name in key]).shift()
+    calls = calls[~(calls["start_ns"] < latest)]  # else a driver call inside a runtime call
+    calls = calls[calls.duplicated(key, keep=False)].reset_index(drop=True)
+    numbers = database.read(Query(schema.API_CALLS, required=("correlationId",)))["correlationId"]
+    return calls.assign(
+        number=int(numbers.max(initial=0)) + 1 + calls.index, rank=calls.groupby(["process", "kind"]).cumcount()
+    )
 
 
 def _read_kind(
@@ -142,7 +187,9 @@ def read_launches(database: Database) -> pd.DataFrame:
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
     process = database.processes(thread)[order]
-    outer = ~pd.Series(process << 39 | correlation[order]).duplicated().to_numpy()
+    key = pd.Series(process << 39 | correlation[order])
+    outer = ~key.duplicated().to_numpy()
+    has_later = bool((start[order] >= end[order][outer][key.factorize()[0]])[~outer].any())
     order, process = order[outer], process[outer]
     columns = {
         "process": broadcast_if_constant(process),
@@ -151,7 +198,19 @@ def read_launches(database: Database) -> pd.DataFrame:
         "start_ns": start[order],
         "returned_ns": np.where(end < start, np.nan, end)[order],
     }
-    return API_CALLS.conform(pd.DataFrame(columns, copy=False))
+    frame = pd.DataFrame(columns, copy=False)
+    return API_CALLS.conform(_separate_launches(database, frame) if has_later else frame)
+
+
+def _separate_launches(database: Database, frame: pd.DataFrame) -> pd.DataFrame:
+    """Replace the first of the launches that share a number by all of them."""
+    shared = _read_shared(database)
+    is_first = pd.MultiIndex.from_frame(frame[["process", "correlation"]]).isin(
+        pd.MultiIndex.from_frame(shared[["process", "correlation"]])
+    )
+    apart = shared.assign(thread=shared["globalTid"] & 0xFFFFFF, correlation=shared["number"])
+    apart["returned_ns"] = apart["returned_ns"].where(apart["returned_ns"] >= apart["start_ns"])
+    return pd.concat([frame[~is_first], apart[frame.columns]]).sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def read_calls(database: Database, *patterns: str) -> pd.DataFrame:
