@@ -251,6 +251,20 @@ def test_steps_played_again_are_as_long_as_recorded_and_shorter_without_waits(tm
     assert replay.length_ns(waits=Waits.NONE) == 770 * US  # the kernels alone: the CPU takes 600
 
 
+def test_fewer_launches_leave_fewer_pauses_between_kernels(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 400 * US)
+        for place in range(100):  # queued: each begins 2 µs after the one before
+            start = at + 500 * US + place * 10 * US
+            builder.kernel("a", start, start + 8 * US, launched=at + place * 3 * US)
+    replay = step_of(builder, tmp_path).replay
+    assert replay is not None
+    lengths = [replay.length_ns(0.0, gpu=0.0, gaps=gaps) for gaps in (1.0, 0.5, 0.0)]
+    assert lengths == pytest.approx([200 * US, 100 * US, 0.0], abs=10)
+
+
 def test_a_wait_costs_what_the_step_is_shorter_without_it(tmp_path: Path) -> None:
     (advice,) = [each for each in advise(waiting_steps(tmp_path).analysis) if each.rule == "synchronizing-calls"]
     assert advice.gain.high_pct == pytest.approx(23, rel=0.01)  # if recording costs nothing

@@ -56,9 +56,11 @@ class Replay:
     steps: Pair  # first activity of each step, and of the one that follows at once
     recorded_ns: float  # mean length of these steps as they were recorded
     # Rules ask for the same.
-    _played: dict[tuple[float, Waits, float, float], float] = field(default_factory=dict, init=False)
+    _played: dict[tuple[float, Waits, float, float, float], float] = field(default_factory=dict, init=False)
 
-    def length_ns(self, cpu: float = 1.0, waits: Waits = Waits.ALL, gpu: float = 1.0, work: float = 1.0) -> float:
+    def length_ns(
+        self, cpu: float = 1.0, waits: Waits = Waits.ALL, gpu: float = 1.0, work: float = 1.0, gaps: float = 1.0
+    ) -> float:
         """Predict the mean time from step to step with some of the waits.
 
         Args:
@@ -66,8 +68,9 @@ class Replay:
             waits: The waits that are left.
             gpu: How many times as long the GPU takes.
             work: How many times as long the CPU's long work between calls takes.
+            gaps: How many times as long the GPU pauses between queued activities: less where there are fewer.
         """
-        key = cpu, waits, gpu, work
+        key = cpu, waits, gpu, work, gaps
         if key not in self._played:
             start = np.array(self._play(*key))
             self._played[key] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
@@ -78,14 +81,14 @@ class Replay:
         """Mean long work of the CPU between the launches of a step."""
         return float((self.worked_ns[self.steps[1]] - self.worked_ns[self.steps[0]]).mean())
 
-    def _play(self, cpu: float, kept: Waits, gpu: float, work: float) -> list[float]:
+    def _play(self, cpu: float, kept: Waits, gpu: float, work: float, pauses: float) -> list[float]:
         order = np.argsort(self.launched_ns)
         worked = np.interp(self.waited_ns, self.launched_ns[order], self.worked_ns[order])
         waited = cpu * self.waited_ns + (work - cpu) * worked
         columns = (self.waited_ns, waited, self.last, self.returned_ns)
         is_kept = ~self.for_copies if kept is Waits.BUT_FOR_COPIES else np.full(len(self.last), kept is Waits.ALL)
         waits = iter(zip(*(column[is_kept].tolist() for column in columns), strict=True))
-        gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()
+        gaps = (pauses * np.where(self.queued, self.after_ns, self.gap_ns)).tolist()
         latencies = np.where(self.queued, self.latency_ns, self.after_ns).tolist()
         starts: list[float] = []
         ends: list[float] = []

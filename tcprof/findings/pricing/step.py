@@ -176,10 +176,12 @@ class Step:
         shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * launching_ns)
         return self._play(left) if self.replay else shorter
 
-    def _play(self, cpu: float, gpu: float = 1.0, waits: Waits = Waits.ALL, work: float = 1.0) -> float:
+    def _play(
+        self, cpu: float, gpu: float = 1.0, waits: Waits = Waits.ALL, work: float = 1.0, gaps: float = 1.0
+    ) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
         assert self.replay is not None
-        return self.length_ns * self.replay.length_ns(cpu, waits, gpu, work) / self.replay.recorded_ns
+        return self.length_ns * self.replay.length_ns(cpu, waits, gpu, work, gaps) / self.replay.recorded_ns
 
     def price_kernels(
         self,
@@ -201,11 +203,13 @@ class Step:
         saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
         def gain(level: int, tracing: float, alone: float) -> float:
-            left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self._calling_ns, 1.0))
+            spared_share = spared_ns[level] / max(self._calling_ns, 1.0)  # of the launches, and of the pauses between
+            left = tracing * max(0.0, cpu[level] - spared_share)
             limit, waited = self.cpu_ns * left, 0.0
             if self.replay and not math.isnan(saved_ns[level]):
                 work = max(0.0, 1 - work_ns[level] / max(self.replay.work_ns, 1.0))
-                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits, work)
+                gpu = max(0.0, 1 - saved_ns[level] / self.busy_ns)
+                limit = self._play(left, gpu, waits, work, max(0.0, 1 - spared_share))
                 waited = alone - self._play(tracing, waits=waits) if waits is not Waits.ALL else 0.0
             spared = min(tracing * spared_ns[level] + work_ns[level] + waited, max(0.0, alone - self.busy_ns))
             return float(alone - max(alone - saved_ns[level] - spared, limit))
