@@ -13,6 +13,7 @@ import pandas as pd
 from tcprof.analysis.folding import fold_kernels
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
+from tcprof.analysis.modules.captured import CapturedNodes, find_captured_nodes
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
@@ -181,7 +182,8 @@ def analyze(
     del tensor  # as large as the samples
     of_ranges = hierarchy, attribution, instances, work, list_remedies(recorded.recording.remedies.launches)
     evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
-    frames |= _account(evidence, fit, parts, steps, step_of, kinds)
+    captured = find_captured_nodes(source, recorded.hierarchy, activities) if kernels else None
+    frames |= _account(evidence, fit, parts, steps, step_of, kinds, captured)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
     return Analysis(
         window=window,
@@ -271,6 +273,7 @@ def _account(
     steps: pd.DataFrame,
     step_of: Ints,
     kinds: pd.DataFrame,
+    captured: CapturedNodes | None,
 ) -> dict[str, Any]:
     return_freed_memory()
     ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
@@ -283,7 +286,7 @@ def _account(
         from tcprof.analysis.accounting import summarize_fit  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account = summarize_fit(evidence, fit, steps, step_of, kinds)
+        account = summarize_fit(evidence, fit, steps, step_of, kinds, captured)
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}

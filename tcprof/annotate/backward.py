@@ -52,7 +52,12 @@ class Backward:
         self._thread = _BackwardState()
         self._owner = 0  # the thread whose calls are followed
         self._markers: dict[str, Callable[[object], None]] = {}
+        self._marks_all = False
         self.is_on = self._mark is not None and self.next_number is not None
+
+    def mark_by(self, mark: Callable[[str], object] | None, *, all_nodes: bool) -> None:
+        """Write marks by another function: before all nodes, or before the first one of each stretch alone."""
+        self._mark, self._markers, self._marks_all = mark, {}, all_nodes
 
     def follow(self) -> None:
         """Follow the modules that this thread calls, unless another thread's were."""
@@ -73,12 +78,13 @@ class Backward:
     ) -> None:
         """Follow the backward pass of some outputs that begins, perhaps within another one: of a checkpoint.
 
-        One to some ``inputs`` alone is not followed: it may leave out the first node of a module.
+        One to some ``inputs`` alone may leave out the first node of a module: it is followed where all are marked.
         """
         thread = self._thread
         thread.around.append((thread.place, []))
         if self.is_on:
-            nodes = {} if tuple(inputs) or _is_compiled() else _find_nodes(outputs)
+            is_partial = bool(tuple(inputs)) and not self._marks_all
+            nodes = {} if is_partial or _is_compiled() else _find_nodes(outputs)
             # Other threads number theirs alike: autograd's do as they make a graph of the backward pass itself.
             self.is_on = not makes_graph
             if nodes and max(nodes) < self.next_number():
@@ -94,10 +100,10 @@ class Backward:
             call = bisect_left(calls, (numbers[left - 1] + 1,)) - 1  # the last that began with this number or before
             first, name = calls[call] if call >= 0 else (0, "")
             name = name or BACKWARD
-            if name != last:
-                handles.append(nodes[numbers[left - 1]].register_prehook(self._marker(name)))
-            left = bisect_left(numbers, first, 0, left) if call >= 0 else 0
-            last = name
+            begin = bisect_left(numbers, first, 0, left) if call >= 0 else 0
+            hooked = numbers[begin:left] if self._marks_all else numbers[left - 1 : left] if name != last else ()
+            handles += [nodes[number].register_prehook(self._marker(name)) for number in hooked]
+            left, last = begin, name
         return handles
 
     def end(self, *, goes_on: bool) -> None:

@@ -16,7 +16,7 @@ from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.inlining import surround
 from tcprof.annotate.names import Names, attribute_of, is_replica
 from tcprof.annotate.ops import OFF
-from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
+from tcprof.annotate.steps import BACKWARD, NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 from tcprof.annotate.window import OVER, RECORDED, TIMED, do_nothing
 
 if TYPE_CHECKING:
@@ -143,6 +143,9 @@ class Hooks:
         self._wrap(self._torch.autograd, "_engine_run_backward", self._begin_backward, self._end_backward)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             self._wrap_within(getattr(self._torch.nn.utils, name, None), self._begin_optimizer, self._end_phase)
+        graph = self._torch.cuda.CUDAGraph
+        self._wrap(graph, "capture_begin", after=self._begin_capture)
+        self._wrap(graph, "capture_end", before=self._end_capture)
         for scaler in filter(None, map(sys.modules.get, SCALERS)):
             self._wrap(scaler.GradScaler, "unscale_", self._begin_optimizer, self._end_phase)
             self._wrap(scaler.GradScaler, "step", self._begin_optimizer, self._end_scaled)
@@ -385,6 +388,24 @@ class Hooks:
         if optimizer is not None:  # else the call was wrong
             self._thread.steps.count_scaled(id(optimizer))
             self._end_with_optimizers()
+
+    def _begin_capture(self, *_: Any, **__: Any) -> None:
+        """Keep the ranges of a stream's capture, beginning with those that this thread has open."""
+        thread = self._thread
+        phases = [(name, False) for name in (thread.steps.phase, BACKWARD * self._is_in_backward()) if name]
+        phases += [(RECOMPUTE, True)] if thread.recomputes else []
+        is_captured = self._torch.cuda.is_current_stream_capturing()  # else it could not begin
+        calls = [(name, True) for _, name, has_range in thread.calls if has_range]
+        if is_captured and self._window.begin_capture([*phases, *calls]):
+            self._follow_capture(is_open=True)
+
+    def _end_capture(self, *_: Any, **__: Any) -> None:
+        if self._window.end_capture():
+            self._follow_capture(is_open=False)
+
+    def _follow_capture(self, *, is_open: bool) -> None:
+        self._push, self._pop = self._window.push, self._window.pop
+        self._backward.mark_by(self._window.mark, all_nodes=is_open)
 
     def _end_phase(self, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()

@@ -167,6 +167,11 @@ class Steps:
         self._trains = False
         self._has_called = False  # whether a model was called in this step
 
+    @property
+    def phase(self) -> str:
+        """Return the phase that is open across calls, empty for none."""
+        return FORWARD if self._forward is not None else ""
+
     def begin_data(self, *, trains: bool) -> None:
         """Note that the program asks its loader for a batch."""
         self._end_forward()

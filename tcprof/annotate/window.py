@@ -15,12 +15,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcprof.annotate.captures import CLOCK_DOMAIN, CaptureLog, tell_clock
 from tcprof.annotate.processes import PROCESSES
 from tcprof.annotate.step_times import StepTimes
 from tcprof.annotate.steps import DOMAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tcprof.annotate.steps import Ranges
 
@@ -47,6 +48,9 @@ class Window:
         with contextlib.suppress(OSError, ValueError), open(f"{self._folder}/{CONTROL}", "rb") as file:  # noqa: PTH123
             self._control = mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_READ)
         self.phase = RECORDED if self._control is None else self._control[:]
+        self._captured: CaptureLog | None = None  # while a stream is captured
+        self._has_captures = False
+        self._was_timed = False  # before this phase, so that the recording lacks the ranges of captures until then
         self._begin_phase()
         is_followed = self._control is not None and self.phase == RECORDED
         self._forget = notice_ranges(torch, self._note_ranges) if is_followed else do_nothing
@@ -61,20 +65,43 @@ class Window:
         self.pop = self.start = self.end = self.push
         self.mark: Callable[[str], object] | None = None
         if self.phase != OVER:
-            chosen = self._times if self.phase == TIMED else self._recorded
-            self.push, self.pop, self.start, self.end = chosen.push, chosen.pop, chosen.start, chosen.end
-            self.mark = chosen.mark
+            self._choose(self._times if self.phase == TIMED else self._recorded)
+
+    def _choose(self, ranges: Ranges) -> None:
+        self.push, self.pop, self.start, self.end = ranges.push, ranges.pop, ranges.start, ranges.end
+        self.mark = ranges.mark
+
+    def begin_capture(self, around: Iterable[tuple[str, bool]]) -> bool:
+        """Keep the ranges while a stream is captured into a CUDA graph, see ``CaptureLog``; return whether it does."""
+        if self._control is None or self.phase != RECORDED or self._captured is not None:
+            return False
+        self._captured = CaptureLog(self._recorded, around)
+        self._choose(self._captured)
+        return True
+
+    def end_capture(self) -> bool:
+        """Write what was kept; return whether anything was."""
+        captured, self._captured = self._captured, None
+        if captured is None:
+            return False
+        self._choose(self._recorded)
+        captured.write(self._folder)
+        self._has_captures = True
+        return True
 
     def follow(self) -> bool:
         """Note that a step has ended on this thread; return whether another phase has begun."""
-        if self._control is None:
+        if self._control is None or self._captured is not None:
             return False
         if self.phase == RECORDED:
             self._write(f"r {time.perf_counter_ns()}\n")
+            if self._has_captures and self._was_timed:
+                sys.modules["nvtx"].mark(tell_clock(), domain=CLOCK_DOMAIN)
         phase = self._control[:]
         if phase == self.phase or self.phase == OVER:
             return False
         self.phase = phase
+        self._was_timed = phase == RECORDED and "nvtx" in sys.modules
         self._forget()
         self._begin_phase()
         return True

@@ -15,7 +15,7 @@ from tcprof.nsys.own_tables import keep_own_tables
 from tcprof.record.command import RecordOptions
 from tcprof.record.plan import plan_recording
 from tcprof.record.recording import RecordedRun, Session
-from tcprof.sources.nsys_sqlite.export import write_driver_log, write_identity, write_unprofiled
+from tcprof.sources.nsys_sqlite.export import write_captured, write_driver_log, write_identity, write_unprofiled
 
 
 def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
@@ -31,6 +31,7 @@ def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
         write_unprofiled(export, run.unprofiled)
     if len(run.driver_log):
         write_driver_log(export, run.driver_log)
+    write_captured(export, run.captured)
     keep_own_tables(export, report)
     return read(report)
 

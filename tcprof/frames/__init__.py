@@ -30,6 +30,7 @@ from tcprof.frames.recorded import (
     DRIVER_LOG,
     FROM_COUNTS,
     GPUS,
+    GRAPH_NODES,
     HOST_TO_DEVICE,
     KERNEL_KINDS,
     MANAGED,

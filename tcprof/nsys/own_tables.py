@@ -13,7 +13,7 @@ from tcprof.files import temporary_folder
 from tcprof.nsys import schema
 
 SUFFIX = ".run.json"
-_TABLES = (schema.RUN, schema.UNPROFILED, schema.DRIVER_LOG)
+_TABLES = (schema.RUN, schema.UNPROFILED, schema.DRIVER_LOG, schema.CAPTURED)
 _FORMAT = {"format": "tcprof run", "version": 1}
 _BEGUN = f"SELECT utcEpochNs FROM {schema.SESSION_START.name} WHERE utcEpochNs IS NOT NULL"  # noqa: S608
 _LARGEST_BYTES = 64 << 20

@@ -88,6 +88,7 @@ KERNELS = _table(
 )
 COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind:number srcKind dstKind graphNodeId")
 SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeId")
+NODE_EVENTS = _table("CUDA_GRAPH_NODE_EVENTS", "start:time globalTid graphNodeId originalGraphNodeId")
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
@@ -126,6 +127,7 @@ NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table 
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
+CAPTURED = _table("TCPROF_CAPTURED", "kind:number globalTid begin:time until:time", "name")
 RUN = _table("TCPROF_RUN", "", "name value")
 DRIVER_LOG = _table(
     "TCPROF_DRIVER_LOG",

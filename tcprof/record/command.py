@@ -13,7 +13,7 @@ from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import run_quietly
-from tcprof.record.program import MODULE_OPTION
+from tcprof.record.program import MODULE_OPTION, level_of
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
@@ -88,7 +88,9 @@ class RecordOptions:
     steps: int = 20  # how many are recorded, or for 3 s if that is more
     whole: bool = False  # whether all of the program is recorded, not some of its steps
     stop: bool = False  # whether the program ends with the recording
-    cuda_graph_trace: str | None = None  # ``graph`` or ``node``; None for nsys's default
+    # ``graph`` or ``node``; None for the latter where modules have ranges, which belong to the kernels in graphs, too,
+    # else for nsys's default.
+    cuda_graph_trace: str | None = None
     # What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases), ``ops`` too, or
     # these with their ``shapes``; ``auto`` for modules, unless the environment variable TCPROF_ANNOTATE says otherwise;
     # ``off`` for nothing.
@@ -216,10 +218,11 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
 
 def _stretch(options: RecordOptions) -> list[str]:
     """Choose the options for the part of the time, and of CUDA graphs, to record."""
+    names_modules = "cuda" in options.trace.split(",") and level_of(options.annotate) != "off"
     chosen = {
         "--delay": options.delay_s,
         "--duration": options.duration_s,
-        "--cuda-graph-trace": options.cuda_graph_trace,
+        "--cuda-graph-trace": options.cuda_graph_trace or ("node" if names_modules else None),
     }
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):

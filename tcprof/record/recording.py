@@ -13,9 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from tcprof.annotate.captures import CAPTURES
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
@@ -45,6 +47,7 @@ class RecordedRun:
     # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
     driver_log: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)  # see ``read_driver_log``
+    captured: dict[int, list[list[Any]]] = field(default_factory=dict, compare=False)  # see ``read_captures``
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for
     was_ready: bool = field(default=False, compare=False)  # whether ``when_ready`` had it, as it is
     output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
@@ -124,7 +127,18 @@ class Session:
         for path in run.reports if plan.nsys.prefix else ():
             give_back(path)
         identity = replace(identity, annotation=annotation, job=self._job or identity.job)
-        return replace(run, identity=identity, driver_log=read_driver_log(plan.driver_log))
+        kept = {"driver_log": read_driver_log(plan.driver_log), "captured": read_captures(plan.processes)}
+        return replace(run, identity=identity, **kept)
+
+
+def read_captures(folder: Path) -> dict[int, list[list[Any]]]:
+    """Read the ranges that the processes of a program kept of stream captures, see ``tcprof.annotate.captures``."""
+    captured: dict[int, list[list[Any]]] = {}
+    for path in folder.glob(f"{CAPTURES}[0-9]*"):
+        with suppress(ValueError, OSError):  # it was killed while it wrote
+            captured[int(path.name.removeprefix(CAPTURES))] = rows = []
+            rows += map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return captured
 
 
 def read_processes(folder: Path) -> Identity:

@@ -41,6 +41,8 @@ _KEPT_TEXT: dict[str, set[str]] = {
     "TARGET_INFO_CUDA_CONTEXT_INFO": set(),
     "PROCESSES": set(),
     schema.CUDA_DEVICES.name: set(),
+    schema.NODE_EVENTS.name: set(),
+    schema.CAPTURED.name: {"name"},
     schema.UNPROFILED.name: set(),
     schema.DRIVER_LOG.name: set(),
     schema.METRIC_NAMES.name: {"metricName"},

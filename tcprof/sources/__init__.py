@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import pandas as pd
 
-from tcprof.frames import DIAGNOSTICS, DRIVER_LOG, MARKS, SAMPLES, UNPROFILED, WAITS
+from tcprof.frames import DIAGNOSTICS, DRIVER_LOG, GRAPH_NODES, MARKS, NVTX_RANGES, SAMPLES, UNPROFILED, WAITS
 from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
@@ -92,6 +92,14 @@ class Source(Protocol):
     def marks(self) -> pd.DataFrame:
         """Read the NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
         return MARKS.empty()
+
+    def graph_nodes(self) -> pd.DataFrame:
+        """Read where the program made the nodes of its CUDA graphs, see ``tcprof.frames.GRAPH_NODES``."""
+        return GRAPH_NODES.empty()
+
+    def captured(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Read the ranges and marks that the annotation kept while streams were captured, as of the recording."""
+        return NVTX_RANGES.empty(), MARKS.empty()
 
     def api_calls(self) -> pd.DataFrame:
         """Read the API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""

@@ -17,6 +17,7 @@ import pandas as pd
 from tcprof.analysis.intervals import last_before
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.summary import GroupSums
+from tcprof.analysis.modules.captured import CapturedNodes
 from tcprof.analysis.modules.tree import (
     ALL,
     BACKWARD_CODE,
@@ -28,6 +29,7 @@ from tcprof.analysis.modules.tree import (
     RECOMPUTE_CODE,
     ModuleTree,
     find_modules,
+    make_tree,
 )
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.analysis.steps.marked_steps import are_counted
@@ -66,12 +68,25 @@ class OpOrigin:
 class ModuleAssignment:
     """The modules and phases of activities."""
 
-    modules: pd.DataFrame  # see ``ModuleTree.modules``; at the end what belongs to no module, see ``place_outside``
+    modules: pd.DataFrame  # see ``ModuleTree.modules``; at the end what belongs to no module, see ``_place_outside``
     module: Ints  # for each activity the innermost module that it belongs to
     phase: Ints  # its phase, as a number in ``PHASES``
 
 
-def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
+@dataclass(frozen=True)
+class _Placed:
+    """The modules and phases of activities, or of the nodes of CUDA graphs."""
+
+    modules: pd.DataFrame  # see ``ModuleTree.modules``
+    module: Ints  # for each the innermost module, ``NO_MODULE`` for none
+    phase: Ints  # its phase
+    op: Ints  # row of its outermost op in ``ops``
+    ops: npt.NDArray[np.object_]  # names of ops; the last is empty, for none
+
+
+def assign_modules(
+    hierarchy: Hierarchy, attribution: Attribution, activities: int, captured: CapturedNodes | None = None
+) -> ModuleAssignment:
     """Assign each activity to its module and phase.
 
     What was launched inside a range of its own thread belongs to that range's module and phase. A node of the autograd
@@ -79,7 +94,41 @@ def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: i
     engine may call modules to recompute activations. What another thread launched has the phase, not the module.
     Without ops, the last mark of the launching thread names the module that the backward pass has reached. tcprof
     recognizes recomputation by its own ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
+    The run of a node of a CUDA graph belongs where the node was made, if that is in a module, else where it was
+    launched, if that is in one.
     """
+    placed = _place(hierarchy, attribution, activities)
+    if captured is not None:
+        of_nodes = _place(captured.hierarchy, captured.attribution, captured.count)
+        placed = _place_runs(placed, of_nodes, captured.node)
+    module, phase = placed.module, placed.phase
+    outside = np.flatnonzero(module == NO_MODULE)
+    outside_rows, row = _place_outside(placed.ops[placed.op[outside]], phase[outside], len(placed.modules))
+    module[outside] = row
+    return ModuleAssignment(MODULE_TREE.concat([placed.modules, outside_rows]), module, phase)
+
+
+def _place_runs(placed: _Placed, of_nodes: _Placed, node: Ints) -> _Placed:
+    """Place runs of nodes where their nodes were made."""
+    names = [frame.modules["module"].tolist() for frame in (placed, of_nodes)]
+    modules, number = make_tree([*names[0], *names[1]])
+    launched, made = (
+        np.append([number[name] for name in named], NO_MODULE).astype(np.int64)[frame.module]
+        for named, frame in zip(names, (placed, of_nodes), strict=True)
+    )
+    made, phase = np.append(made, NO_MODULE)[node], np.append(of_nodes.phase, OTHER_CODE)[node]
+    moves = (made != NO_MODULE) | ((phase != OTHER_CODE) & (launched == NO_MODULE))
+    op = len(placed.ops) + np.append(of_nodes.op, len(of_nodes.ops) - 1)[node]
+    return _Placed(
+        modules=modules,
+        module=np.where(moves, made, launched),
+        phase=np.where(moves, phase, placed.phase),
+        op=np.where(moves, op, placed.op),
+        ops=np.append(placed.ops, of_nodes.ops),
+    )
+
+
+def _place(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> _Placed:
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
     innermost, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)
     op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
@@ -99,10 +148,8 @@ def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: i
     is_marked &= (module == NO_MODULE) & (phase == BACKWARD_CODE)
     module_of_mark = pd.Index(tree.modules["module"]).get_indexer(marks["name"])  # -1 where it names the phase alone
     module = np.where(is_marked, np.append(module_of_mark, NO_MODULE)[mark], module)
-    outside = np.flatnonzero(module == NO_MODULE)
-    outside_rows, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
-    module[outside] = row
-    return ModuleAssignment(MODULE_TREE.concat([tree.modules, outside_rows]), module, phase)
+    ops = np.append(_name_ops(hierarchy, back), "")
+    return _Placed(tree.modules, module, phase, np.where(op < 0, len(ops) - 1, op), ops)
 
 
 def _modules_of_ops(hierarchy: Hierarchy, tree: ModuleTree, back: OpOrigin) -> Ints:
@@ -126,16 +173,15 @@ def _thread(ranges: pd.DataFrame) -> Ints:
     return np.asarray(ranges["process"].to_numpy() << 32 | ranges["thread"].to_numpy(), dtype=np.int64)
 
 
-def place_outside(hierarchy: Hierarchy, back: OpOrigin, op: Ints, phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
+def _place_outside(ops: npt.NDArray[np.object_], phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
     """Make rows for what is in no module: one for each phase, and in it one for each outermost op.
 
-    In the backward pass that is the forward op that made the node, else the node. ``op`` and ``phase`` are of the
-    activities in no module; returns the row of each as well.
+    ``ops`` and ``phase`` are of the activities in no module; returns the row of each as well.
     """
-    code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
+    code, names = pd.factorize(ops)
     # A key for each phase, and one for each op in it, in order of appearance.
     width = len(names) + 1
-    phase_and_op = phase * width + np.where(op >= 0, code + 1, 0)
+    phase_and_op = phase * width + np.where(ops != "", code + 1, 0)
     number, keys = pd.factorize(np.append(np.arange(len(PHASES)) * width, phase_and_op))
     order = np.argsort(keys // width, kind="stable")
     row_phase, code = keys[order] // width, keys[order] % width - 1

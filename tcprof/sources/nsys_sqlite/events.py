@@ -8,7 +8,7 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import ColumnElement, Select, Table, func, or_, select, union_all
 
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
-from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
+from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, GRAPH_NODES, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
 from tcprof.sources.checks import LATER_WORK, MANY_GPUS, count_lost, cut_overruns
 from tcprof.sources.nsys_sqlite.database import OWN_NUMBER, UNNAMED, Database, distinct_pairs
@@ -17,7 +17,9 @@ from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _SIDES = ("srcKind", "dstKind")
 _OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in schema.COPY_KINDS.items() if name == way]
-_OFTEN_ONE = ("gpu", "process", "stream")
+_OF_LAUNCH = ("gpu", "process", "stream")
+_OFTEN_ONE = (*_OF_LAUNCH, "graph_node")
+_DEEPEST = 32  # copies of copies of a node of a graph, as powers of two
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
 _LAUNCHING = {"kernel": "%aunch%Kernel%", "memcpy": "cu%Memcpy%", "memset": "cu%Memset%", "graph": "cu%GraphLaunch%"}
@@ -42,6 +44,9 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
         joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
         columns[name] = broadcast_if_constant(joined) if name in _OFTEN_ONE else joined
     columns["correlation"] = _pair_in_order(database, columns)
+    node = columns.pop("graph_node")
+    if (node != UNKNOWN).any():
+        columns["graph_node"] = np.where(node == UNKNOWN, np.nan, node)
     frame = pd.DataFrame(_without_overruns(database, columns), copy=False)
     if (beyond := np.sort(pd.unique(columns["gpu"]))[schema.MOST_GPUS :]).size:
         is_beyond = frame["gpu"].isin(beyond)
@@ -52,7 +57,7 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
 
 def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, Any]:
     """Cut the ends of work that overruns the next work in its stream."""
-    stream = pd.DataFrame({name: columns[name] for name in _OFTEN_ONE}).groupby(list(_OFTEN_ONE), sort=False).ngroup()
+    stream = pd.DataFrame({name: columns[name] for name in _OF_LAUNCH}).groupby(list(_OF_LAUNCH), sort=False).ngroup()
     is_known = (columns["stream"] != UNKNOWN) & (columns["process"] != UNKNOWN)
     serial = np.where(is_known, stream, UNKNOWN)
     ends, count = cut_overruns(serial, columns["correlation"], columns["start_ns"], columns["end_ns"])
@@ -109,7 +114,8 @@ def _read_kind(
     code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
     sizes = _GEOMETRY if kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
-    facts = {"memcpy": ("bytes", *_SIDES), "memset": ("bytes",)}.get(kind, ())
+    moved_facts = {"memcpy": ("bytes", *_SIDES), "memset": ("bytes",)}.get(kind, ())
+    facts = (*moved_facts, *(("graphNodeId",) if kind != "graph" else ()))
     unknown = [dict.fromkeys(columns, UNKNOWN) for columns in (places, facts)]
     rows = database.read(Query(table, ("start", "end"), unknown[0], unknown[1]))
     start, device, pid = rows["start"], rows["deviceId"], rows["globalPid"]
@@ -119,7 +125,7 @@ def _read_kind(
         threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
         processes = np.unique(database.processes(threads))
         process[:] = processes[0] if len(processes) == 1 else UNKNOWN
-    moved = rows["bytes"] if facts else np.full(len(start), UNKNOWN)
+    moved = rows["bytes"] if moved_facts else np.full(len(start), UNKNOWN)
     numbers, unique_codes = pd.factorize(codes)
     names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
     if kind == "kernel":
@@ -136,6 +142,7 @@ def _read_kind(
         "end_ns": database.close_backwards(table, start, rows["end"]),
         "moved_bytes": np.where(moved == UNKNOWN, np.nan, moved),
         "host_memory": _host_memory(codes, *(rows[side] for side in _SIDES if side in rows)),
+        "graph_node": rows.get("graphNodeId", np.full(len(start), UNKNOWN)),
     }
 
 
@@ -167,6 +174,37 @@ def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]
     keys = [(process & OWN_NUMBER if process >= 0 else process, device) for process, device in pairs]
     numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in keys]
     return np.array(numbers, dtype=np.int64)[codes] if len(process) else process
+
+
+def read_graph_nodes(database: Database) -> pd.DataFrame:
+    """Read when the program made the nodes of its CUDA graphs, see ``tcprof.frames.GRAPH_NODES``.
+
+    A graph that is made executable, or put into another, is copied: of its nodes the original counts, if it is known.
+    """
+    query = Query(schema.NODE_EVENTS, ("start", "globalTid", "graphNodeId"), facts={"originalGraphNodeId": UNKNOWN})
+    rows = database.read(query)
+    columns = {
+        "process": database.processes(rows["globalTid"]),
+        "graph_node": rows["graphNodeId"],
+        "original": rows["originalGraphNodeId"],
+        "thread": rows["globalTid"] & 0xFFFFFF,
+        "start_ns": rows["start"],
+    }
+    # Some events of a copy do not name the original, whose number is at least 1.
+    nodes = pd.DataFrame(columns).sort_values(["original", "start_ns"], ascending=[False, True], kind="stable")
+    nodes = nodes.drop_duplicates(["process", "graph_node"], ignore_index=True)
+    by_number = pd.MultiIndex.from_frame(nodes[["process", "graph_node"]])
+    is_copy = (nodes["original"] > 0).to_numpy()
+    above = by_number.get_indexer(pd.MultiIndex.from_frame(nodes[["process", "original"]]))
+    origin = np.where(is_copy, np.where(above >= 0, above, len(nodes)), np.arange(len(nodes)))
+    origin = np.append(origin, len(nodes))  # the last row stands for originals that are not known
+    for _ in range(_DEEPEST if is_copy.any() else 0):
+        if (origin[origin] == origin).all():
+            break
+        origin = origin[origin]
+    known = np.flatnonzero(origin[:-1] < len(nodes))
+    made = nodes[["thread", "start_ns"]].iloc[origin[known]].reset_index(drop=True)
+    return GRAPH_NODES.conform(nodes[["process", "graph_node"]].iloc[known].reset_index(drop=True).join(made))
 
 
 def read_launches(database: Database) -> pd.DataFrame:

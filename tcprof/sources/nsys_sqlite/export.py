@@ -23,8 +23,14 @@ from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.sources import Clean, InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
-from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_calls, read_launches
-from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
+from tcprof.sources.nsys_sqlite.events import (
+    count_lost_launches,
+    read_activities,
+    read_calls,
+    read_graph_nodes,
+    read_launches,
+)
+from tcprof.sources.nsys_sqlite.nvtx import read_captured, read_clocks, read_marks, read_ranges
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.samples import ends_of, read_samples
 
@@ -111,6 +117,14 @@ class NsysExport:
     def marks(self) -> pd.DataFrame:
         """Read the NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
         return read_marks(self._database)
+
+    def graph_nodes(self) -> pd.DataFrame:
+        """Read where the program made the nodes of its CUDA graphs, see ``tcprof.frames.GRAPH_NODES``."""
+        return read_graph_nodes(self._database)
+
+    def captured(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Read the ranges and marks that the annotation kept while streams were captured, as of the recording."""
+        return read_captured(self._database)
 
     def api_calls(self) -> pd.DataFrame:
         """Read the API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
@@ -249,6 +263,23 @@ def write_driver_log(export: Path, log: pd.DataFrame) -> None:
     rows = log.assign(utc_ns=log["utc_ns"] - began, uuid=log["uuid"].map(source.find_gpus()))
     rows = rows[rows["uuid"].notna() & (rows["utc_ns"] >= 0) & ~(rows["utc_ns"] > duration_ns)]
     _write(export, schema.DRIVER_LOG, rows.astype("int64").astype(object).replace(UNKNOWN, None).to_numpy().tolist())
+
+
+def write_captured(export: Path, captured: Mapping[int, Sequence[Sequence[Any]]]) -> None:
+    """Add the ranges of stream captures, by process, see ``tcprof.annotate.captures``, to an export, on its clock.
+
+    The processes tell their clock in marks. Where there is none, the recording has the ranges itself.
+    """
+    clocks, rows = read_clocks(Database(export)), []
+    for process, kept in captured.items():
+        told = [(start - time, owner) for own, start, time, owner in clocks if own == process]
+        if told:
+            offset, owner = min(told)  # where the least time passed until it was marked
+            rows += [
+                [kind, owner | tid, begin + offset, until + offset, name] for kind, tid, begin, until, name in kept
+            ]
+    if rows:
+        _write(export, schema.CAPTURED, rows)
 
 
 def write_identity(export: Path, identity: Identity) -> None:

@@ -1,5 +1,7 @@
 """Read the program's NVTX ranges, and the marks of the annotation."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +19,7 @@ from tcprof.sources.xla import lie_in_compilation, shorten_name
 MOST_DOMAINS = 100  # each costs a search of all launches; libraries have some ten
 MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with the most ranges"
 OTHER_DOMAINS = "(other domains)"
+_CLOCK = re.compile(r"([0-9]{1,7}) ([0-9]{1,8}) ([0-9]{1,18})")  # see ``tcprof.annotate.captures.tell_clock``
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 
@@ -84,6 +87,42 @@ def read_marks(database: Database) -> pd.DataFrame:
     name = _names(database, rows["text"], rows["textId"])
     columns = {"process": process, "thread": thread, "name": name, "start_ns": rows["start"]}
     return MARKS.conform(pd.DataFrame(columns)[is_ours])
+
+
+def read_captured(database: Database) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the ranges and marks that the annotation kept while streams were captured: see ``write_captured``."""
+    rows = database.read(Query(schema.CAPTURED, ("kind", "globalTid", "begin", "until"), texts=("name",)))
+    encoded = rows["name"].dictionary_encode()
+    names = [shorten_name(name) or UNNAMED for name in texts(encoded.dictionary)]
+    columns = {
+        "process": database.processes(rows["globalTid"]),
+        "thread": rows["globalTid"] & 0xFFFFFF,
+        "domain": DOMAIN,
+        "name": name_codes(encoded.indices.to_numpy(), names),
+        "start_ns": rows["begin"],
+        "end_ns": np.maximum(rows["begin"], rows["until"]),
+        "start_end": rows["kind"] == schema.NVTX_START_END,
+        "sequence": np.nan,
+        "sizes": "",
+        "output_sizes": "",
+    }
+    frame = pd.DataFrame(columns)
+    is_mark = rows["kind"] == schema.NVTX_MARK
+    return NVTX_RANGES.conform(frame[~is_mark]), MARKS.conform(frame[is_mark])
+
+
+def read_clocks(database: Database) -> list[tuple[int, int, int, int]]:
+    """Read what processes told of their clock: number, time in the recording, time on the clock, and global id."""
+    rows = _read_nvtx(database, (schema.NVTX_MARK,), "start")
+    names = _names(database, rows["text"], rows["textId"])
+    told = {code: match for code, name in enumerate(names.categories) if (match := _CLOCK.fullmatch(name))}
+    clocks = []
+    for row in np.flatnonzero(np.isin(names.codes, list(told))).tolist():
+        process, thread, time = map(int, told[names.codes[row]].groups())
+        owner = int(rows["globalTid"][row])
+        if owner & 0xFFFFFFFFFF == process << 24 | thread:  # else they are numbered otherwise there
+            clocks.append((process, int(rows["start"][row]), time, owner - thread))
+    return clocks
 
 
 def _read_nvtx(database: Database, kinds: tuple[int, ...], *required: str, **optional: int) -> Columns:
