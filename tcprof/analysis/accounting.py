@@ -11,7 +11,6 @@ from tcprof.analysis.flop import count_useful_flop
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
-from tcprof.analysis.modules.captured import CapturedNodes
 from tcprof.analysis.modules.summary import assign_modules, find_rows, summarize_modules
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
@@ -25,12 +24,7 @@ MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be 
 
 
 def summarize_fit(
-    evidence: Evidence,
-    fit: KernelFit,
-    steps: pd.DataFrame,
-    step_of: Ints,
-    kinds: pd.DataFrame,
-    captured: CapturedNodes | None,
+    evidence: Evidence, fit: KernelFit, steps: pd.DataFrame, step_of: Ints, kinds: pd.DataFrame
 ) -> dict[str, Any]:
     """Compute the frames of ``Analysis`` that need the fit: launches, kernels, time account, modules, roles of steps.
 
@@ -47,7 +41,7 @@ def summarize_fit(
     )
     apart_launches, apart_paths = _set_apart(launches, evidence, steps)
     apart = replace(fit, kernel_instances=apart_launches)
-    assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities), captured)
+    assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities), evidence.captured)
     return_freed_memory()
     useful = count_useful_flop(launches, kernels, evidence, assignment)
     row = find_rows(launches, steps, assignment)

@@ -13,9 +13,9 @@ import pandas as pd
 from tcprof.analysis.folding import fold_kernels
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
-from tcprof.analysis.modules.captured import CapturedNodes, find_captured_nodes
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
+from tcprof.analysis.ranges.captured import CapturedNodes, find_captured_nodes
 from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.ranges.projection import (
     Attribution,
@@ -181,9 +181,8 @@ def analyze(
     frames["outside"] = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
     of_ranges = hierarchy, attribution, instances, work, list_remedies(recorded.recording.remedies.launches)
-    evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
-    captured = find_captured_nodes(source, recorded.hierarchy, activities) if kernels else None
-    frames |= _account(evidence, fit, parts, steps, step_of, kinds, captured)
+    evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window, recorded.captured)
+    frames |= _account(evidence, fit, parts, steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
     return Analysis(
         window=window,
@@ -211,6 +210,7 @@ class _Recorded:
     kernel_count: int
     hierarchy: Hierarchy
     attribution: Attribution
+    captured: CapturedNodes | None
     samples: Samples
     clocks: pd.DataFrame
 
@@ -229,12 +229,13 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
         hierarchy = build_hierarchy(join_called_models(source.ranges()))
         launches, waits = read_launches.result(), read_waits.result()
         attribution = attribute(hierarchy, launches, activities, source.marks())
+        captured = find_captured_nodes(source, hierarchy, activities)
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
     setup = read_setup.result()
-    of_program = launches, waits, setup, activities, kernel_count, hierarchy, attribution
+    of_program = launches, waits, setup, activities, kernel_count, hierarchy, attribution, captured
     return _Recorded(recording, *of_program, samples, clocks)
 
 
@@ -273,7 +274,6 @@ def _account(
     steps: pd.DataFrame,
     step_of: Ints,
     kinds: pd.DataFrame,
-    captured: CapturedNodes | None,
 ) -> dict[str, Any]:
     return_freed_memory()
     ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
@@ -286,7 +286,7 @@ def _account(
         from tcprof.analysis.accounting import summarize_fit  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account = summarize_fit(evidence, fit, steps, step_of, kinds, captured)
+        account = summarize_fit(evidence, fit, steps, step_of, kinds)
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}

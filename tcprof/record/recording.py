@@ -17,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 
-from tcprof.annotate.captures import CAPTURES
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
@@ -32,6 +31,8 @@ from tcprof.record.program import find_program, level_of, name_report
 from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import run_in_turn
 from tcprof.version import __version__
+
+_CAPTURES = "captured-"  # as tcprof.annotate.captures has it
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,9 @@ class Session:
 def read_captures(folder: Path) -> dict[int, list[list[Any]]]:
     """Read the ranges that the processes of a program kept of stream captures, see ``tcprof.annotate.captures``."""
     captured: dict[int, list[list[Any]]] = {}
-    for path in folder.glob(f"{CAPTURES}[0-9]*"):
+    for path in folder.glob(f"{_CAPTURES}[0-9]*"):
         with suppress(ValueError, OSError):  # it was killed while it wrote
-            captured[int(path.name.removeprefix(CAPTURES))] = rows = []
+            captured[int(path.name.removeprefix(_CAPTURES))] = rows = []
             rows += map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return captured
 

@@ -17,7 +17,6 @@ import pandas as pd
 from tcprof.analysis.intervals import last_before
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.summary import GroupSums
-from tcprof.analysis.modules.captured import CapturedNodes
 from tcprof.analysis.modules.tree import (
     ALL,
     BACKWARD_CODE,
@@ -31,6 +30,7 @@ from tcprof.analysis.modules.tree import (
     find_modules,
     make_tree,
 )
+from tcprof.analysis.ranges.captured import CapturedNodes
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.analysis.time.range_metrics import (

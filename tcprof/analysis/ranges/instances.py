@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import enumerate_keys, search
+from tcprof.analysis.ranges.captured import CapturedNodes
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import Windows
 from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant, union
@@ -43,6 +44,7 @@ class Evidence:
     remedies: Mapping[str, str]  # what to do about work of no range, by cause
     peak_tflops: float | None  # the peak that FLOP are held against; None for that of each kernel's precision
     window: str  # what the windows of the ranges are: gpu, host or busy
+    captured: CapturedNodes | None  # where the nodes of CUDA graphs were made
 
 
 def list_instances(
