@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import US, TraceBuilder
+from builders import PROCESS, US, TraceBuilder, global_id
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -14,6 +14,7 @@ from tcprof.analysis.folding import fold_layers
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.notes import describe_module_coverage
 from tcprof.frames import OPS_DOMAIN
+from tcprof.nsys import schema
 from tcprof.sources.torch_ops import split_names
 from tcprof.sources.xla import read_scopes
 
@@ -432,3 +433,66 @@ def test_kernels_of_jax_are_in_the_modules_of_their_scopes(read: Read) -> None:
         ("(optimizer)", "optimizer"): 2 * time,
         ("(other)", "other"): time,
     }
+
+
+def captured_graph() -> Step:
+    """A step that is captured into a graph, of which a copy is run; each kernel is a node of that copy."""
+    builder = Step()
+    original = None
+    for number, (at, thread) in enumerate([(12, 1), (22, 1), (32, AUTOGRAD), (36, AUTOGRAD), (42, 1)], start=1):
+        for copied, made in ((0, at), (100, 60), (200, 70)):
+            place = {"start": made * US, "globalTid": global_id(PROCESS, thread if not copied else 1)}
+            builder.row(schema.NODE_EVENTS, **place, graphNodeId=copied + number, originalGraphNodeId=original)
+            if copied:  # what nsys writes of a copy, once without its original
+                original = copied - 100 + number
+                builder.row(schema.NODE_EVENTS, **place, graphNodeId=copied + number, originalGraphNodeId=original)
+        original = None
+    for correlation, launched in enumerate((1000, 2000), start=900):
+        for number in (201, 202, 203, 204, 205, 299):  # the last one's node is not known
+            start = launched * US + (number - 180) * 20 * US
+            run = {"launched": launched * US} if number == 201 else {}
+            builder.kernel("k", start, start + 10 * US, correlation=correlation, graphNodeId=number, **run)
+    return builder
+
+
+RANGES = [
+    *((60, "forward", 10, 30), (59, "Net", 11, 28), (59, "Net.a", 11, 20), (59, "Net.b", 20, 28)),
+    *((59, "backward", 30, 40), (59, "optimizer", 41, 50)),
+]
+PLACES = {
+    ("Net.a", "forward"): 2,
+    ("Net.b", "forward"): 2,
+    ("Net.b", "backward"): 2,
+    ("(backward)", "backward"): 2,
+    ("(optimizer)", "optimizer"): 2,
+    ("(other)", "other"): 2,
+}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_runs_of_graphs_belong_where_their_nodes_were_made(read: Read, before: bool):
+    """Whether their ranges were recorded, or lie before the recording and were kept by the annotation."""
+    builder = captured_graph()
+    for kind, name, start, end in RANGES:
+        if before:
+            row = {"kind": kind, "globalTid": global_id(PROCESS, 1), "begin": start * US, "until": end * US}
+            builder.row(schema.CAPTURED, name=name, **row)
+        else:
+            builder.ours(name, start, end)
+    for name, at in (("Net.b", 31), ("backward", 34)):
+        if before:
+            row = {"kind": schema.NVTX_MARK, "globalTid": global_id(PROCESS, AUTOGRAD)}
+            builder.row(schema.CAPTURED, name=name, begin=at * US, until=at * US, **row)
+        else:
+            builder.mark(name, at * US, thread=AUTOGRAD)
+    modules = read(builder.sampled()).modules
+    rows = modules[(modules["phase"] != "all") & (modules["own_kernel_ns"] > 0) & (modules["module"] != "")]
+    found = {(row["module"], row["phase"]): row["own_kernel_ns"] / (10 * US) for row in rows.to_dict("records")}
+    assert found == PLACES
+    assert modules["kernel_ns"].max() == 12 * 10 * US
+
+
+def test_a_run_belongs_to_the_module_that_launched_it_where_its_node_tells_none(read: Read):
+    builder = captured_graph().ours("inference Net", 990, 3000).ours("forward", 995, 2500).ours("Net", 998, 2400)
+    modules = read(builder.sampled()).modules
+    assert set(modules["module"][modules["own_kernel_ns"] > 0]) == {"Net"}

@@ -1,5 +1,6 @@
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,7 @@ def test_default_command(h200: Capabilities):
         "--trace=cuda,nvtx",
         "--gpu-metrics-devices=all",
         "--gpu-metrics-frequency=20000",
+        "--cuda-graph-trace=node",
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
@@ -39,6 +41,23 @@ def test_default_command(h200: Capabilities):
         "train.py",
         "--epochs=2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["node"]),
+        ({"cuda_graph_trace": "graph"}, ["graph"]),
+        ({"annotate": "off"}, []),
+        ({"trace": "nvtx"}, []),
+        ({"extra_args": ("--cuda-graph-trace=graph:host-only",)}, ["graph:host-only"]),
+    ],
+)
+def test_graphs_are_traced_by_node_where_modules_have_ranges(
+    h200: Capabilities, options: dict[str, Any], expected: list[str]
+):
+    option = "--cuda-graph-trace="
+    assert [arg.removeprefix(option) for arg in build(h200, **options) if arg.startswith(option)] == expected
 
 
 def test_everything_set(h200: Capabilities):
@@ -84,6 +103,7 @@ def test_without_a_gpu_to_sample_the_rest_is_recorded():
         "/opt/nsys",
         "profile",
         "--trace=cuda,nvtx",
+        "--cuda-graph-trace=node",
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",

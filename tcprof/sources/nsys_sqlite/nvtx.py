@@ -117,7 +117,7 @@ def read_clocks(database: Database) -> list[tuple[int, int, int, int]]:
     names = _names(database, rows["text"], rows["textId"])
     told = {code: match for code, name in enumerate(names.categories) if (match := _CLOCK.fullmatch(name))}
     clocks = []
-    for row in np.flatnonzero(np.isin(names.codes, list(told))).tolist():
+    for row in np.flatnonzero(np.isin(names.codes, np.array([*told], dtype=np.int64))).tolist():
         process, thread, time = map(int, told[names.codes[row]].groups())
         owner = int(rows["globalTid"][row])
         if owner & 0xFFFFFFFFFF == process << 24 | thread:  # else they are numbered otherwise there
