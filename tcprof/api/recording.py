@@ -31,7 +31,8 @@ def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
         write_unprofiled(export, run.unprofiled)
     if len(run.driver_log):
         write_driver_log(export, run.driver_log)
-    write_captured(export, run.captured)
+    if run.captured:
+        write_captured(export, run.captured)
     keep_own_tables(export, report)
     return read(report)
 

@@ -154,7 +154,7 @@ def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categori
     strings = database.strings(unique_ids)
     names = inline + [strings.get(int(key), "") for key in unique_ids]
     codes = encoded.indices.to_numpy()
-    registered = np.array([not text for text in inline])[codes] & (ids != UNKNOWN)
+    registered = np.array([not text for text in inline], dtype=bool)[codes] & (ids != UNKNOWN)
     codes = np.where(registered, len(inline) + id_codes, codes)
     return name_codes(codes, [shorten_name(name) or UNNAMED for name in names])
 
