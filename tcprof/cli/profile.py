@@ -84,7 +84,8 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
     )
     | option(
         *("cuda_graph_trace", GraphTrace | None, None),
-        "Record CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which is slower).",
+        "Record CUDA graphs as a whole (graph) or kernel by kernel (node, which is slower); by default node, unless "
+        "--annotate is off or the script imports JAX.",
     )
     | option(
         *("annotate", Annotate, "auto"),

@@ -13,7 +13,7 @@ from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import run_quietly
-from tcprof.record.program import MODULE_OPTION, level_of
+from tcprof.record.program import MODULE_OPTION, OFF, imports_jax, level_of
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
@@ -88,8 +88,8 @@ class RecordOptions:
     steps: int = 20  # how many are recorded, or for 3 s if that is more
     whole: bool = False  # whether all of the program is recorded, not some of its steps
     stop: bool = False  # whether the program ends with the recording
-    # ``graph`` or ``node``; None for the latter where modules have ranges, which belong to the kernels in graphs, too,
-    # else for nsys's default.
+    # ``graph`` or ``node``; None for the latter where modules have ranges, since kernels in graphs have modules, too.
+    # Not for JAX: of its programs nsys then loses most ranges.
     cuda_graph_trace: str | None = None
     # What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases), ``ops`` too, or
     # these with their ``shapes``; ``auto`` for modules, unless the environment variable TCPROF_ANNOTATE says otherwise;
@@ -137,6 +137,7 @@ def build_profile_command(
         *_gpu_metrics(capabilities, options, metric_set),
         *_capture_range(options.capture_range, options.capture_range_end),
         *_stretch(replace(options, duration_s=None) if session else options),
+        *_graph_trace(options, program),
         *([f"--run-as={getpass.getuser()}"] if nsys.prefix else []),  # nsys is root, the program is the user's
         *([f"--session-new={session}"] if session else []),
         *_collection(report),
@@ -217,12 +218,10 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
 
 
 def _stretch(options: RecordOptions) -> list[str]:
-    """Choose the options for the part of the time, and of CUDA graphs, to record."""
-    names_modules = "cuda" in options.trace.split(",") and level_of(options.annotate) != "off"
+    """Choose the options for the part of the time to record."""
     chosen = {
         "--delay": options.delay_s,
         "--duration": options.duration_s,
-        "--cuda-graph-trace": options.cuda_graph_trace or ("node" if names_modules else None),
     }
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):
@@ -232,6 +231,13 @@ def _stretch(options: RecordOptions) -> list[str]:
         for name, value in chosen.items()
         if value is not None
     ]
+
+
+def _graph_trace(options: RecordOptions, program: Sequence[str]) -> list[str]:
+    """Choose how CUDA graphs are recorded."""
+    names_modules = "cuda" in options.trace.split(",") and level_of(options.annotate) != OFF
+    chosen = options.cuda_graph_trace or ("node" if names_modules and not imports_jax(program) else "")
+    return [f"--cuda-graph-trace={chosen}"] if chosen else []
 
 
 def _capture_range(capture_range: str, end: str) -> list[str]:

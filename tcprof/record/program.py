@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +105,17 @@ def level_of(level: str) -> str:
     """Return what is annotated: ``auto`` leaves it to the environment."""
     chosen = os.environ.get(LEVEL_VARIABLE) or AUTO if level == AUTO else level
     return "modules" if chosen == AUTO else chosen
+
+
+_OF_JAX = re.compile(r"^\s*(import|from)\s+(jax|flax|equinox|optax|haiku)\b", re.MULTILINE)
+
+
+def imports_jax(args: Sequence[str]) -> bool:
+    """Tell whether a script of a command imports JAX, or what is built on it, itself."""
+    for path in (Path(arg) for arg in args if arg.endswith(".py")):
+        with suppress(OSError, ValueError):
+            return bool(_OF_JAX.search(path.read_text(encoding="utf-8")))
+    return False
 
 
 _SCRIPT = re.compile(r"(?!-)[^\s=;&|]+\.py")  # not a command line of a shell, with variables in it

@@ -11,6 +11,7 @@ from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import Completed
 from tcprof.record import command
 from tcprof.record.command import RecordOptions, build_profile_command, build_session_commands
+from tcprof.record.program import imports_jax
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions()
@@ -58,6 +59,17 @@ def test_graphs_are_traced_by_node_where_modules_have_ranges(
 ):
     option = "--cuda-graph-trace="
     assert [arg.removeprefix(option) for arg in build(h200, **options) if arg.startswith(option)] == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "is_jax"),
+    [("import torch", False), ("import numpy\nfrom flax import linen", True), ("# import jax", False), (None, False)],
+)
+def test_scripts_that_import_jax_are_told(tmp_path: Path, script: str | None, is_jax: bool):
+    path = tmp_path / "train.py"
+    if script is not None:
+        path.write_text(script, encoding="utf-8")
+    assert imports_jax(["env", "torchrun", str(path), "--lr=1"]) == is_jax
 
 
 def test_everything_set(h200: Capabilities):

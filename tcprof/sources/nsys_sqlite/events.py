@@ -202,9 +202,9 @@ def read_graph_nodes(database: Database) -> pd.DataFrame:
         if (origin[origin] == origin).all():
             break
         origin = origin[origin]
-    known = np.flatnonzero(origin[:-1] < len(nodes))
-    made = nodes[["thread", "start_ns"]].iloc[origin[known]].reset_index(drop=True)
-    return GRAPH_NODES.conform(nodes[["process", "graph_node"]].iloc[known].reset_index(drop=True).join(made))
+    rows_made = np.flatnonzero(origin[:-1] < len(nodes))
+    made = nodes[["thread", "start_ns"]].iloc[origin[rows_made]].reset_index(drop=True)
+    return GRAPH_NODES.conform(nodes[["process", "graph_node"]].iloc[rows_made].reset_index(drop=True).join(made))
 
 
 def read_launches(database: Database) -> pd.DataFrame:

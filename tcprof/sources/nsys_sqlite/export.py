@@ -272,9 +272,9 @@ def write_captured(export: Path, captured: Mapping[int, Sequence[Sequence[Any]]]
     """
     clocks, rows = read_clocks(Database(export)), []
     for process, kept in captured.items():
-        told = [(start - time, owner) for own, start, time, owner in clocks if own == process]
-        if told:
-            offset, owner = min(told)  # where the least time passed until it was marked
+        offsets = [(start - time, owner) for number, start, time, owner in clocks if number == process]
+        if offsets:
+            offset, owner = min(offsets)  # where the least time passed until it was marked
             rows += [
                 [kind, owner | tid, begin + offset, until + offset, name] for kind, tid, begin, until, name in kept
             ]

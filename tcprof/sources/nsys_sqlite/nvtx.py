@@ -115,10 +115,10 @@ def read_clocks(database: Database) -> list[tuple[int, int, int, int]]:
     """Read what processes told of their clock: number, time in the recording, time on the clock, and global id."""
     rows = _read_nvtx(database, (schema.NVTX_MARK,), "start")
     names = _names(database, rows["text"], rows["textId"])
-    told = {code: match for code, name in enumerate(names.categories) if (match := _CLOCK.fullmatch(name))}
+    clock_names = {code: match for code, name in enumerate(names.categories) if (match := _CLOCK.fullmatch(name))}
     clocks = []
-    for row in np.flatnonzero(np.isin(names.codes, np.array([*told], dtype=np.int64))).tolist():
-        process, thread, time = map(int, told[names.codes[row]].groups())
+    for row in np.flatnonzero(np.isin(names.codes, np.array([*clock_names], dtype=np.int64))).tolist():
+        process, thread, time = map(int, clock_names[names.codes[row]].groups())
         owner = int(rows["globalTid"][row])
         if owner & 0xFFFFFFFFFF == process << 24 | thread:  # else they are numbered otherwise there
             clocks.append((process, int(rows["start"][row]), time, owner - thread))
