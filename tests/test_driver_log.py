@@ -25,13 +25,18 @@ from tcprof.sources.nsys_sqlite.export import write_driver_log
 
 BEGUN = 1_700_000_000 * 10**9
 NVML = """
+from types import SimpleNamespace
 class NVMLError(Exception): pass
 NVML_TEMPERATURE_GPU, NVML_CLOCK_SM = 0, 1
 def nvmlInit(): pass
-def nvmlDeviceGetCount(): return 2
+def nvmlDeviceGetCount(): return 3
 def nvmlDeviceGetHandleByIndex(number): return number
 def nvmlDeviceGetUUID(gpu): return f"GPU-{gpu}a"
-def nvmlDeviceGetPowerUsage(gpu): return 612_000 + gpu
+NVML_SUCCESS, NVML_FI_DEV_POWER_INSTANT = 0, 186
+def nvmlDeviceGetFieldValues(gpu, fields):
+    if gpu == 2: raise NVMLError
+    return [SimpleNamespace(nvmlReturn=3 * gpu, value=SimpleNamespace(uiVal=612_000)) for field in fields]
+def nvmlDeviceGetPowerUsage(gpu): return 500_000 + gpu
 def nvmlDeviceGetEnforcedPowerLimit(gpu): raise NVMLError
 def nvmlDeviceGetTemperature(gpu, sensor): return 60
 def nvmlDeviceGetClockInfo(gpu, clock): return 1395
@@ -57,12 +62,12 @@ def test_a_process_logs_every_gpu_until_the_block_ends(tmp_path: Path, monkeypat
     log, began = tmp_path / "log.csv", time.time_ns()
     with driver_logged(log):
         until = time.monotonic() + 60
-        while not log.exists() or len(log.read_text().splitlines()) < 4:
+        while not log.exists() or len(log.read_text().splitlines()) < 6:
             assert time.monotonic() < until
             time.sleep(0.05)
     rows = read_driver_log(log)
-    assert rows["uuid"].tolist()[:4] == ["0a", "1a"] * 2
-    assert rows["power_mw"].tolist()[:2] == [612_000, 612_001]
+    assert rows["uuid"].tolist()[:6] == ["0a", "1a", "2a"] * 2
+    assert rows["power_mw"].tolist()[:3] == [612_000, 500_001, 500_002]
     assert (rows.loc[0, ["limit_mw", "temperature_c", "clock_mhz", "reasons"]] == [-1, 60, 1395, 4]).all()
     assert rows["utc_ns"].between(began, time.time_ns()).all()
 

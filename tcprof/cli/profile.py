@@ -3,7 +3,9 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -199,6 +201,7 @@ def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[Record
     Returns:
         The last one, what was written, and the exit status: of the program, else of what could not be analyzed.
     """
+    Thread(target=_import_readers, daemon=True).start()
     written: list[Path] = []
     failed = 0
     count = len(session.reports)
@@ -224,6 +227,12 @@ def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[Record
         if run.program_status or run.was_stopped:
             break
     return run, written, run.program_status or failed
+
+
+def _import_readers() -> None:
+    """Import what reads and shows a recording while the program runs: afterwards that would take a second."""
+    for name in ("tcprof.api.recording", "tcprof.render.html.page", "tcprof.views.recording.show", "scipy.linalg"):
+        import_module(name)
 
 
 def _print_end(run: "RecordedRun", program: Sequence[str], written: Sequence[Path]) -> None:

@@ -19,7 +19,7 @@ from tcprof.nsys.report import (
     ReportFiles,
     read_report_version,
 )
-from tcprof.nsys.run import Completed, explain, run_quietly
+from tcprof.nsys.run import Completed, explain
 from tcprof.untrusted import one_line
 
 _HEADER_BYTES = 100
@@ -235,6 +235,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
         NsysError: If nsys fails for another reason.
     """
     from tcprof.nsys.own_tables import restore_own_tables  # here: what reads saved analyses does without SQLAlchemy
+    from tcprof.nsys.parts import export_report
 
     files = ReportFiles.named(report)
     export = files.export
@@ -244,11 +245,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
             made = folder / export.name
             recorded = report.stat().st_mtime_ns
 
-            def export_to(_: str) -> Completed:
-                made.unlink(missing_ok=True)  # of a report that changed meanwhile
-                return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)])
-
-            done = read_unchanged(report, export_to)
+            done = read_unchanged(report, lambda _: export_report(nsys, report, made))
             if done.status != 0 or not made.exists():
                 raise _refusal(nsys, report, done)
             try:

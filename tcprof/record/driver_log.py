@@ -55,8 +55,16 @@ def _log(path: Path, parent: int) -> None:
     pynvml.nvmlInit()
     gpus = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
     uuids = [str(pynvml.nvmlDeviceGetUUID(gpu)).removeprefix("GPU-") for gpu in gpus]  # as an export has them
+
+    def read_power(gpu: Any) -> int:
+        with suppress(pynvml.NVMLError):
+            (answer,) = pynvml.nvmlDeviceGetFieldValues(gpu, [pynvml.NVML_FI_DEV_POWER_INSTANT])
+            if answer.nvmlReturn == pynvml.NVML_SUCCESS:
+                return int(answer.value.uiVal)
+        return int(pynvml.nvmlDeviceGetPowerUsage(gpu))  # on many boards the mean of the last second
+
     questions = (
-        pynvml.nvmlDeviceGetPowerUsage,
+        read_power,
         pynvml.nvmlDeviceGetEnforcedPowerLimit,
         lambda gpu: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
         lambda gpu: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),

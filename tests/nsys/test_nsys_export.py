@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +13,12 @@ from builders import TraceBuilder
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
 from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity
-from tcprof.nsys.export import check_export, find_export
+from tcprof.nsys import parts
+from tcprof.nsys.export import check_export, find_export, read_tables
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.own_tables import keep_own_tables
 from tcprof.nsys.report import read_report_version
+from tcprof.nsys.run import Completed
 from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
@@ -119,6 +123,42 @@ def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Pa
     (report.parent / "run.run.json").write_text(json.dumps(known), encoding="utf-8")
     assert steps_of(export := find_export(report, lambda: fake_nsys)) == []
     assert not NsysExport(export).recording().identity.program
+
+
+@pytest.mark.parametrize(
+    ("work", "knows", "kept"),
+    [
+        (True, ("--tables", "--times"), [4, 5, 6]),
+        (False, ("--tables", "--times"), list(range(10))),
+        (True, (), list(range(10))),
+        (True, ("--tables",), list(range(10))),
+    ],
+)
+def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_nsys: Nsys, work, knows, kept) -> None:
+    builder = TraceBuilder().gpu().samples(range(10), period=10**9)
+    whole = (builder.kernel("gemm", 5 * 10**9, 5 * 10**9 + 100) if work else builder).write(report.parent, "all.sqlite")
+
+    def export(argv: list[str]) -> Completed:
+        """Export as nsys does, or refuse options that it does not know."""
+        options = dict(option.partition("=")[::2] for option in argv[2:-1])
+        if set(options) & {"--tables", "--times"} - set(knows):
+            return Completed(1, "", "unrecognised option")
+        shutil.copy(whole, options["--output"])
+        with closing(sqlite3.connect(options["--output"])) as connection, connection:
+            for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall():
+                if not any(re.fullmatch(each, name) for each in options.get("--tables", ".*").split(",")):
+                    connection.execute(f"DROP TABLE {name}")
+            if "--times" in options:
+                begin, end = map(int, options["--times"].split("/"))
+                connection.execute("DELETE FROM GPU_METRICS WHERE timestamp NOT BETWEEN ? AND ?", (begin, end))
+        return Completed(0, "", "")
+
+    monkeypatch.setattr(parts, "run_quietly", export)
+    made = find_export(report, lambda: fake_nsys)
+    assert read_tables(made) == read_tables(whole)
+    with closing(sqlite3.connect(made)) as connection:
+        times = connection.execute("SELECT DISTINCT timestamp / 1000000000 FROM GPU_METRICS ORDER BY 1").fetchall()
+    assert [time for (time,) in times] == kept
 
 
 def test_an_export_is_its_own_export(export_file: Path):

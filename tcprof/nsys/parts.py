@@ -1,0 +1,75 @@
+"""Export a report in two parts, to leave out the samples of a long start: they can be most of the rows."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sqlalchemy import Table
+
+from tcprof.nsys import schema
+from tcprof.nsys.locate import Nsys
+from tcprof.nsys.run import Completed, run_quietly
+
+_SAMPLES, _NAMES = str(schema.METRICS.name), str(schema.METRIC_NAMES.name)
+# nsys's --tables takes regular expressions of whole names: these match all but that of the samples.
+_OTHERS = ",".join([*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"])
+_MARGIN_NS = 10**9
+
+
+def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
+    """Write a report's SQLite export, with the samples from a second before the program's work to a second after it.
+
+    Work is what the GPU did, and NVTX ranges. All samples are kept where there is none.
+    """
+
+    def export(path: Path, *options: str) -> Completed:
+        path.unlink(missing_ok=True)
+        return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={path}", *options, str(report)])
+
+    done = export(made, f"--tables={_OTHERS}")
+    with suppress(sqlite3.Error):
+        tables = _list_tables(made) if done.status == 0 and made.exists() else set()
+        if _SAMPLES in tables or (tables and _NAMES not in tables):
+            return done
+        if work := _find_work(made, tables):
+            samples = made.with_name(_SAMPLES)
+            times = f"--times={work[0] - _MARGIN_NS}/{work[1] + _MARGIN_NS}"
+            if export(samples, f"--tables={_SAMPLES}", times).status == 0 and samples.exists():
+                _add_samples(made, samples)
+                return done
+    return export(made)  # an nsys that does not know the options, or says what is wrong with the report
+
+
+def _list_tables(export: Path) -> set[str]:
+    with closing(sqlite3.connect(export)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def _find_work(export: Path, tables: set[str]) -> tuple[int, int] | None:
+    """Find when the program's work began and ended; None where there is none."""
+    with closing(sqlite3.connect(export)) as connection:
+        spans = [connection.execute(query).fetchone() for query in _query_work(tables)]
+    known = [span for span in spans if None not in span]
+    return (min(begin for begin, _ in known), max(end for _, end in known)) if known else None
+
+
+def _query_work(tables: set[str]) -> Iterator[str]:
+    def query(table: Table, condition: str = "") -> str:
+        return f"SELECT MIN(start), MAX(end) FROM {table.name} {condition}"  # noqa: S608
+
+    for table in schema.ACTIVITY_TABLES:
+        if table.name in tables:
+            yield query(table)
+    if schema.NVTX.name in tables:
+        yield query(schema.NVTX, f"WHERE eventType IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})")
+
+
+def _add_samples(export: Path, samples: Path) -> None:
+    with closing(sqlite3.connect(export, isolation_level=None)) as connection:
+        for setting in ("journal_mode = OFF", "synchronous = OFF"):  # made anew if it fails
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("ATTACH ? AS apart", (str(samples),))
+        for (create,) in connection.execute("SELECT sql FROM apart.sqlite_master WHERE name = ?", (_SAMPLES,)):
+            connection.execute(create)
+            connection.execute(f"INSERT INTO main.{_SAMPLES} SELECT * FROM apart.{_SAMPLES}")  # noqa: S608
