@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -231,8 +230,11 @@ def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[Record
 
 def _import_readers() -> None:
     """Import what reads and shows a recording while the program runs: afterwards that would take a second."""
-    for name in ("tcprof.api.recording", "tcprof.render.html.page", "tcprof.views.recording.show", "scipy.linalg"):
-        import_module(name)
+    import scipy.linalg  # noqa: F401
+
+    import tcprof.api.recording
+    import tcprof.render.html.page
+    import tcprof.views.recording.show  # noqa: F401
 
 
 def _print_end(run: "RecordedRun", program: Sequence[str], written: Sequence[Path]) -> None:
