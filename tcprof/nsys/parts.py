@@ -11,9 +11,11 @@ from tcprof.nsys import schema
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.run import Completed, run_quietly
 
-_SAMPLES, _NAMES = str(schema.METRICS.name), str(schema.METRIC_NAMES.name)
+_SAMPLES, _METRIC_NAMES = str(schema.METRICS.name), str(schema.METRIC_NAMES.name)
 # nsys's --tables takes regular expressions of whole names: these match all but that of the samples.
-_OTHERS = ",".join([*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"])
+_OTHER_TABLES = ",".join(
+    [*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"]
+)
 _MARGIN_NS = 10**9
 
 
@@ -27,10 +29,10 @@ def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
         path.unlink(missing_ok=True)
         return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={path}", *options, str(report)])
 
-    done = export(made, f"--tables={_OTHERS}")
+    done = export(made, f"--tables={_OTHER_TABLES}")
     with suppress(sqlite3.Error):
         tables = _list_tables(made) if done.status == 0 and made.exists() else set()
-        if _SAMPLES in tables or (tables and _NAMES not in tables):
+        if _SAMPLES in tables or (tables and _METRIC_NAMES not in tables):
             return done
         if work := _find_work(made, tables):
             samples = made.with_name(_SAMPLES)
@@ -50,8 +52,8 @@ def _find_work(export: Path, tables: set[str]) -> tuple[int, int] | None:
     """Find when the program's work began and ended; None where there is none."""
     with closing(sqlite3.connect(export)) as connection:
         spans = [connection.execute(query).fetchone() for query in _query_work(tables)]
-    known = [span for span in spans if None not in span]
-    return (min(begin for begin, _ in known), max(end for _, end in known)) if known else None
+    worked = [span for span in spans if None not in span]
+    return (min(begin for begin, _ in worked), max(end for _, end in worked)) if worked else None
 
 
 def _query_work(tables: set[str]) -> Iterator[str]:
