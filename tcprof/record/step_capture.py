@@ -303,7 +303,8 @@ class StepCapture(threading.Thread):
         rows = [
             (process, *step)
             for process, log in sorted(self._logs.items() if first is not None else ())
-            for step in log.timed[(first or {}).get(process, 1) : last.get(process)]
+            # Where the program ended meanwhile, its end closed the last one
+            for step in log.timed[(first or {}).get(process, 1) : last.get(process, -1)]
         ]
         steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns"])
         begin = steps["start_ns"].min() if len(steps) else 0

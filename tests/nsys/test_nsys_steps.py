@@ -141,6 +141,14 @@ def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, progra
     assert (machine / "train.nsys-rep").is_file()
 
 
+def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((1000, 0.0),))
+    assert profile(run, machine, f"{TRAIN}\ntrain_until('t'); train(300); time.sleep(1)", "--steps", "6") == 0
+    steps = tcprof.read("train.tcprof").unprofiled
+    assert len(steps)
+    assert (steps["end_ns"] - steps["start_ns"] < 8e8).all()
+
+
 def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Path, captures, monkeypatch) -> None:
     monkeypatch.setattr(step_capture, "_OWN_RANGES_S", 0.5)
     program = WHOLE.replace("def train(count):", "import nvtx\nnvtx.annotate('mine')\ndef train(count):")
