@@ -26,10 +26,7 @@ MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be 
 def summarize_fit(
     evidence: Evidence, fit: KernelFit, steps: pd.DataFrame, step_of: Ints, kinds: pd.DataFrame
 ) -> dict[str, Any]:
-    """Compute the frames of ``Analysis`` that need the fit: launches, kernels, time account, modules, roles of steps.
-
-    ``step_of`` has for each activity the row of its step, -1 for none.
-    """
+    """Compute the frames that need the fit; ``step_of`` has the row of each activity's step, -1 for none."""
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
     kernels, kernel = summarize_kernels(fit, activities, paths, peaks)

@@ -204,10 +204,7 @@ def fold_alike(rows: pd.DataFrame, alike: pd.DataFrame) -> pd.DataFrame:
 
 
 def fold_kernels(activities: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Rename kernels beyond the ``MOST_KERNELS`` that took longest to ``FOLDED_KERNELS``; also return their count.
-
-    A kernel is a name and a launch geometry, and all are counted; the geometry of renamed ones is left empty.
-    """
+    """Rename kernels beyond the ``MOST_KERNELS`` that took longest to ``FOLDED_KERNELS``; also return their count."""
     name, geometry = (activities[column].array for column in ("name", "launch_geometry"))
     kernels = np.flatnonzero(activities["kind"] == "kernel")
     key = name.codes[kernels].astype(np.int64) * len(geometry.categories) + geometry.codes[kernels]

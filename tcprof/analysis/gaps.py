@@ -179,10 +179,7 @@ def _describe(analysis: Analysis, gaps: pd.DataFrame, activities: pd.DataFrame, 
 
 
 def _find_steps(analysis: Analysis, gpu: int, time: Ints) -> tuple[Ints, Bools]:
-    """Find the number of the step that each time lies in, up to the next one's begin, and whether its work had ended.
-
-    A time before the first step, or after the last one's work, lies in none: -1.
-    """
+    """Find the number of the step that each time lies in, -1 for none, and whether its work had ended."""
     steps = rows_of_gpu(analysis.steps, gpu).dropna(subset="gpu_start_ns").sort_values("gpu_start_ns", kind="stable")
     if steps.empty:
         return np.full(len(time), -1), np.zeros(len(time), dtype=bool)

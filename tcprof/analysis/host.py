@@ -254,10 +254,7 @@ def _sum_idle(gaps: IdleGaps, inside: StepFunction) -> tuple[dict[str, float], p
 
 
 def _last_end(start: Ints, end: Ints, time: Ints) -> Pair:
-    """Return when the last of the intervals that begin before a time ends, at most the time, and which that is.
-
-    Long ago, and -1, for none.
-    """
+    """Return when the last interval that begins before a time ends, at most the time, and which it is, -1 for none."""
     if not len(start):
         return np.full(len(time), np.iinfo(np.int64).min // 4), np.full(len(time), -1)
     order = np.argsort(start, kind="stable")

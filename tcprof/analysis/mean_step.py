@@ -34,10 +34,7 @@ class MeanStep:
 
 
 def measure_mean_step(analysis: Analysis, gpu: int) -> MeanStep | None:
-    """Measure the mean of a GPU's steps without warm-up; of all its work without steps.
-
-    None without work, or where the trace has hardly any of the GPU's work.
-    """
+    """Measure the mean of a GPU's steps without warm-up, or all its work; None where hardly any was traced."""
     rows = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
     if not len(rows) or not analysis.is_busy_known(gpu):
         return None

@@ -259,11 +259,7 @@ class Folders:
 
 
 def make_server(roots: Sequence[Path]) -> MCPServer:
-    """Make a server with the tools, for recordings in these folders.
-
-    Raises:
-        InputError: One is not a folder.
-    """
+    """Make a server with the tools, for recordings in these folders; InputError where one is no folder."""
     folders = Folders(roots)
     server = MCPServer("tcprof", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     tools = (folders.show, folders.advise, folders.table, folders.compare, folders.ranks)
@@ -309,10 +305,7 @@ def _refuse() -> Nsys:
 
 
 class _Requests(io.BufferedIOBase):
-    """Standard input, whose lines the SDK can all parse: it never answers JSON that has a lone surrogate.
-
-    What else reads standard input, such as a child process, finds nothing.
-    """
+    """Standard input, for the SDK alone, in lines that it can parse: it never answers JSON with a lone surrogate."""
 
     def __init__(self) -> None:
         self._lines = os.fdopen(os.dup(0), "rb")

@@ -229,11 +229,7 @@ def _check_options(window: str, peak_tflops: float | None) -> None:
 
 
 def _load(path: Path, asked: Mapping[str, Any]) -> Report:
-    """Load a saved analysis, if it was made with the options that are asked for.
-
-    Raises:
-        InputError: It was made with others: then only the recording has the figures.
-    """
+    """Load a saved analysis; InputError where it was made with other options than those asked for."""
     analysis = load(path)
     saved = options_of(analysis)
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:

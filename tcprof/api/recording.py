@@ -19,12 +19,7 @@ from tcprof.sources.nsys_sqlite.export import write_captured, write_driver_log, 
 
 
 def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
-    """Analyze what an nsys recorded just now, after its export has what nsys does not know of it.
-
-    Raises:
-        InputError: It cannot be read.
-        OutputError: The export cannot be written.
-    """
+    """Analyze what an nsys recorded just now, after its export has what nsys does not know of it."""
     export = find_export(report, partial(replace, nsys, prefix=()))
     write_identity(export, run.identity)
     if len(run.unprofiled):

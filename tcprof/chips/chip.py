@@ -144,11 +144,7 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
-    """Find what is known about a chip, such as GH100; of an unknown one only what all chips share.
-
-    Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common; without a known chip, what
-    is known of the board.
-    """
+    """Find what is known of a chip such as GH100, and of the board of a GPU's name; else what all of them share."""
     files = _read_folder(DATA)
     own_file = _find_file(name, gpu) or ChipFile((), {}, {}, (), {})
     common = [file for file in files if not file.chips]

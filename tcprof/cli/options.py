@@ -167,10 +167,7 @@ class Asked(SimpleNamespace):
     def choose_outputs(
         self, *inputs: Path, formats: tuple[str, ...] = TABLE_FORMATS, has_page: bool = False
     ) -> tuple[str, Path | None, Path | None]:
-        """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
-
-        Beside a page the format is ``BRIEF``, unless one is given.
-        """
+        """Choose the format, by default ``BRIEF`` beside a page, the file that has it, and the page, of NAME.html."""
         from tcprof.outputs import check_target
 
         inputs = inputs or ((self.recording,) if "recording" in vars(self) else ())

@@ -33,10 +33,7 @@ def print_document(
 ) -> None:
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
-    Args:
-        format_name: A format, or ``BRIEF`` where a page has it all: the error stream gets faults, verdict and gate.
-        notes: Whether remarks are printed that the format has no place for; else the document counts them, unless
-            the format has rows alone.
+    With ``BRIEF``, beside a page, that is faults, verdict and gate. Without ``notes`` remarks are counted only.
     """
     from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
@@ -234,14 +231,7 @@ def origin_of(recording: Path) -> str:
 
 
 def find_reports(page: Path, path: Path, files: Iterable[str]) -> tuple[str, ...]:
-    """Link a page to the reports on recordings that lie beside the page or beside the recording.
-
-    Args:
-        path: The recordings, as ``tcprof.sources.registry.find_recordings`` takes them.
-
-    Returns:
-        A link for each of these; empty where there is no report on it.
-    """
+    """Link a page to the report on each of some recordings that lies beside it or the recording; empty for none."""
     from tcprof.sources.registry import find_recordings
 
     links, folder = [], find_recordings(path)[0].parent

@@ -44,11 +44,7 @@ def open_streams() -> None:
 
 @contextmanager
 def stdout_writer(*, styled: bool = False) -> Iterator[Writer]:
-    """Give the output to write to, through a filter of control characters where it is a terminal.
-
-    Args:
-        styled: Whether the text is made for a terminal: its names are printable, and it has colours.
-    """
+    """Give the output to write to; on a terminal, control characters are filtered out unless the text is ``styled``."""
     stream = sys.stdout
     try:
         yield stream if styled or not stream.isatty() else _Printable(stream)
@@ -88,11 +84,7 @@ def echo_path(path: Path) -> None:
 
 
 def echo_error(text: str, *, styled: bool = False) -> None:
-    """Write lines to the error stream; where it is closed or full there is nobody to tell.
-
-    Args:
-        styled: Whether their names are printable already, and they may have colours.
-    """
+    """Write lines, printable ones if ``styled``, to the error stream; where it is closed or full nobody can be told."""
     try:
         sys.stderr.write(f"{text if styled else printable_lines(text)}\n")
         sys.stderr.flush()

@@ -66,12 +66,9 @@ def compare(
 ) -> Comparison:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
-    Files of a side that hold the same recording count once, see ``Side.copies``. ``mapping`` gives ranges of the
-    baseline new names: by a single name, or by names that follow each other in a path.
-
-    Raises:
-        UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
-        InputError: One side has no work on any GPU.
+    Files of a side that hold the same recording count once, see ``Side.copies``. ``mapping`` renames the baseline's
+    ranges: single names, or names that follow each other in a path. UsageError where windows differ or nothing is
+    renamed, InputError where a side has no work.
     """
     base = base if isinstance(base, Side) else Side("base", (base,))
     new = new if isinstance(new, Side) else Side("new", (new,))

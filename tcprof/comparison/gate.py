@@ -118,10 +118,7 @@ def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | Find
 
 
 def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
-    """Parse what must hold, such as ``tensor_active > 40`` or ``time <= baseline + 3 %``: the reverse of a condition.
-
-    ``no finding NAME`` requires that the new side has no such finding.
-    """
+    """Parse what must hold: the reverse of a condition, such as ``tensor_active > 40``, or ``no finding NAME``."""
     if finding := _NO_FINDING.fullmatch(text):
         return replace(parse_condition(finding[1], findings), text=text)
     plain = _BASELINE.sub(lambda match: f"{match[1] or '+'}{match[2] or '0'}{match[3] or '%'}", text)
@@ -286,11 +283,8 @@ def judge_condition(
 ) -> Judgement:
     """Hold a condition against rows of a comparison, on all GPUs on which the path had work; the worst counts.
 
-    A condition that names no path is about ``step_path``; the step time there is what the verdict judges.
-    Everything that caveats touch is inconclusive.
-
-    Raises:
-        UsageError: The rows have no such path, or several.
+    One that names no path is about ``step_path``; the step time there is what the verdict judges. What caveats touch is
+    inconclusive. UsageError where the rows have no such path, or several.
     """
     rows = _drop_idle_gpus(_select_path(condition, rows, step_path))
     gpu_count = rows["gpu"].nunique()

@@ -44,10 +44,7 @@ class _Busy:
 
 
 def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
-    """Split the changes of time and of Tensor Active into parts, see ``tcprof.frames.WATERFALL``.
-
-    Leaves out GPUs whose work was hardly traced, and Tensor Active where it was not sampled or the kernels not fitted.
-    """
+    """Split changes of time and Tensor Active into parts, see ``tcprof.frames.WATERFALL``, where enough was traced."""
     rows: list[tuple[object, ...]] = []
     for gpu in compared_gpus(base, new):
         if not (base.is_busy_known(gpu) and new.is_busy_known(gpu)):

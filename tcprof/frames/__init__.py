@@ -1,7 +1,4 @@
-"""The frames of tcprof: each kind of frame has one Schema, and every column of it a dtype, a unit and a meaning.
-
-Whoever makes a frame conforms it to its Schema. ``docs/metrics.md`` is generated from this package.
-"""
+"""The frames of tcprof: a Schema for each kind, from which ``docs/metrics.md`` is generated; makers conform to it."""
 
 from tcprof.frames.accounts import ADVICE, CLOCKS, GAP_SUMS, GAPS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import (

@@ -132,10 +132,9 @@ class _Noise:
 
 
 def find_trends(series: Sequence[tuple[Floats, Sequence[object] | None, Sequence[int]]]) -> list[Trend]:
-    """Find the levels of several series; at most 3 % of all steps are false (Benjamini and Hochberg, 1995).
+    """Find the levels of several series, each with values, commits and accepted begins; at most 3 % of steps are false.
 
-    Args:
-        series: Of each the values in order of time, the commit of each if known, and where accepted levels begin.
+    By Benjamini and Hochberg (1995).
     """
     tested = [_Series.of(*one) for one in series]
     strongest = [min(_splits(one, one.fixed), default=(1.0, 0))[0] for one in tested if one.is_known]

@@ -119,11 +119,7 @@ def find_url(address: str | None) -> URL:
 
 
 class StoreDatabase:
-    """A store's database, whose tables are there and of this tcprof's form.
-
-    Args:
-        create: Whether a store is made where there is none.
-    """
+    """A store's database, whose tables are there and of this tcprof's form, or are made with ``create``."""
 
     def __init__(self, url: URL, *, create: bool) -> None:
         self.name = url.render_as_string(hide_password=True)

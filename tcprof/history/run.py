@@ -186,10 +186,7 @@ _KEY = ["scope", "subject", "gpu", "metric"]
 
 
 def list_points(analysis: Analysis) -> pd.DataFrame:
-    """List the points of a recording: its series and their values, without the number of a run.
-
-    GPUs are counted among those with work: which of a machine's a program gets does not matter.
-    """
+    """List the points of a recording: its series and values; GPUs are counted among those with work."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     order = {gpu: number for number, gpu in enumerate(sorted(captures["gpu"]))}
     parts = [*_of_kinds(analysis), *_of_ranges(analysis), *_of_modules(analysis)]
@@ -254,10 +251,7 @@ def _of_unprofiled(analysis: Analysis, kinds: pd.DataFrame) -> Iterator[pd.DataF
 
 
 def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
-    """List time and Tensor Active of ranges, as ``tcprof compare`` and ``tcprof ranges`` have them.
-
-    FLOP/s are those of the steps alone, or of the captures where nothing iterates.
-    """
+    """List time and Tensor Active of ranges; FLOP/s of the steps alone, or of captures where nothing iterates."""
     keys = list_path_keys([analysis.ranges])
     centers = measure(analysis, keys, Renaming()).centers[MEDIAN]
     ranges = keys.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(

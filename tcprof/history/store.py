@@ -43,15 +43,7 @@ class Store:
         self.name = opened.name  # where it is, without a password
 
     def add(self, analyses: Iterable[Analysis], facts: Facts = NO_FACTS, *, keep: bool = False) -> list[Added]:
-        """Add runs, each in a transaction of its own; one that is there already gains at most its saved analysis.
-
-        Args:
-            keep: Whether to keep saved analyses, see ``blob``.
-
-        Raises:
-            UsageError: A recording does not say which program it is of, and ``facts`` does not either.
-            OutputError: The store cannot be written.
-        """
+        """Add runs, each in its own transaction, with saved analyses if ``keep``; UsageError for an unknown program."""
         return [self._add(analysis, facts, keep) for analysis in analyses]
 
     def _add(self, analysis: Analysis, facts: Facts, keep: bool) -> Added:
@@ -86,11 +78,7 @@ class Store:
         return _conform(SERIES, self._frame(query), ["series_id"])
 
     def points(self, series_ids: Iterable[int] | None = None, run_ids: Iterable[int] | None = None) -> pd.DataFrame:
-        """Read the points of some series and runs, or of all, each series' in the order of ``runs``.
-
-        Returns:
-            ``tcprof.frames.POINTS``.
-        """
+        """Read ``tcprof.frames.POINTS`` of some series and runs, or of all, each series' in the order of ``runs``."""
         query, among = select(database.POINT), None if run_ids is None else sorted(map(int, run_ids))
         if among:  # those between are few where runs are added in the order of their times
             query = query.where(database.POINT.c.run_id.between(among[0], among[-1]))
@@ -125,11 +113,7 @@ class Store:
         return saved
 
     def remove(self, run_id: int) -> None:
-        """Take a run out, with its points and its saved analysis, and the series that it leaves empty.
-
-        Raises:
-            UsageError: There is no such run.
-        """
+        """Take a run out with its points and saved analysis, and series that it leaves empty; UsageError for none."""
         with self._database.write() as connection:
             for table in (database.POINT, database.MARK, database.BLOB):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
@@ -149,14 +133,8 @@ class Store:
 def open_store(url: str | None = None, *, create: bool = True) -> Store:
     """Open the store at an SQLAlchemy URL; None: ``TCPROF_STORE``, else ``.tcprof/history.db`` of the project.
 
-    Args:
-        create: Whether one is made where there is none.
-
-    Raises:
-        NoRunError: There is none.
-        InputError: It is of a newer tcprof, or no store.
-        OutputError: It cannot be reached.
-        UsageError: The URL is of no database that tcprof uses.
+    Where there is none, it is made with ``create``, else NoRunError. InputError: it is no store, or a newer tcprof's;
+    OutputError: it cannot be reached; UsageError: the URL is of no database that tcprof uses.
     """
     return Store(StoreDatabase(find_url(url), create=create))
 

@@ -53,13 +53,8 @@ def read_trends(
 ) -> list[SeriesTrend]:
     """Find the trends of the series that the newest run of a branch and program is in, those of steps first.
 
-    All of them are tested together, and then those of ``metrics`` chosen.
-
-    Args:
-        branch: By default the one that is checked out, else main or master, else the one of most runs.
-
-    Raises:
-        UsageError: There is no such branch, program or metric.
+    All are tested together before ``metrics`` are chosen. The branch is the one that is checked out, else main or
+    master, else that of most runs; UsageError where there is no such branch, program or metric.
     """
     if unknown := [metric for metric in metrics if metric not in METRICS]:
         raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")

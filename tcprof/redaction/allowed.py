@@ -173,9 +173,7 @@ def copied_columns(table: sa.Table) -> list[sa.Column[Any]]:
 
 
 def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Select a column with nothing in place of texts that may be private.
-
-    ``set_functions``, ``blank`` and ``unless_private`` are needed.
+    """Select a column, by ``set_functions``, ``blank`` and ``unless_private``, with nothing in place of private texts.
 
     Text among numbers stays, and is refused when the copy is searched.
     """

@@ -57,13 +57,9 @@ class CheckedNames:
 
 
 def check_copy(connection: Connection, database: str, private: PrivateTexts) -> CheckedNames:
-    """Search every text of a copy for what its source holds of the machine, for paths of users, and for addresses.
+    """Search every text of a copy for what its source holds of the machine, for users' paths, and for addresses.
 
-    Returns:
-        The private parts of names of NVTX and of kernels: these are the program's own words, which the copy keeps.
-
-    Raises:
-        OutputError: Something private is elsewhere in the copy.
+    Names of NVTX and of kernels, the program's own words, are returned where private; OutputError for any other.
     """
     tables = reflect_tables(connection, database)
     for table in tables.values():

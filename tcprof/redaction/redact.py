@@ -71,14 +71,10 @@ class Redaction:
 
 
 def redact(source: Path, target: Path) -> Redaction:
-    """Write a copy of an export without anything private of the machine, and search it for such.
+    """Write a copy of an export, which must not exist, without anything private of the machine, and search it for such.
 
-    Args:
-        target: The copy. It must not exist: writing it in place of another file is the caller's part.
-
-    Raises:
-        InputError: The export cannot be read, or holds text among numbers.
-        OutputError: The copy cannot be written, or it would hold something private and was removed.
+    InputError: the export cannot be read, or holds text among numbers; OutputError: the copy cannot be written, or it
+    would hold something private and was removed.
     """
 
     def copy(_: str) -> Redaction:

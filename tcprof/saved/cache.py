@@ -22,12 +22,7 @@ MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
 
 
 class Cache:
-    """A folder of saved analyses.
-
-    Args:
-        folder: Made when the first one is kept.
-        note: Takes what a user must know, such as that an entry was damaged: no command fails because of this folder.
-    """
+    """A folder of saved analyses, made when one is kept; ``note`` takes what a user must know, and no command fails."""
 
     def __init__(self, folder: Path, note: Callable[[str], object]) -> None:
         self._folder, self._note = folder, note

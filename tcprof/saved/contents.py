@@ -114,12 +114,7 @@ def hash_own_code() -> str:
 def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None = None) -> None:
     """Write an analysis, with all that a command needs of its recording, into one file.
 
-    Args:
-        path: The file to write, which may replace another saved analysis.
-        judged: What its figures say, for the cache. It holds code to paste, so a file for others has none.
-
-    Raises:
-        ValueError: A frame holds what its Schema does not.
+    ``judged`` is what its figures say, for the cache: it holds code to paste, so a file for others has none.
     """
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)

@@ -45,11 +45,7 @@ _TYPES = {
 
 
 class SavedFile:
-    """The file of a saved analysis.
-
-    Raises:
-        InputError: It is no saved analysis, of another version, or damaged.
-    """
+    """The file of a saved analysis; InputError where it is none, of another version, or damaged."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,11 +79,7 @@ class SavedFile:
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def analysis(self, name: str | None = None) -> Analysis:
-        """Return the analysis, whose frames are read when they are asked for.
-
-        Args:
-            name: What the file is called that it stands for; None: as it was when it was saved.
-        """
+        """Return the analysis, whose frames are read when asked for; ``name`` is what the file stands for."""
         about, observed = self.about, dict(self.about["observed"])
         unattributed = tuple(Unattributed(**item) for item in observed.pop("unattributed"))
         wrong = tuple(InvalidValues(**item) for item in observed.pop("wrong"))
@@ -208,12 +200,7 @@ def _recording(about: Mapping[str, Any], name: str | None) -> Recording:
 
 
 def find_unfit(value: object, kind: Any, name: str) -> str:
-    """Name what is not of its type in a value of a JSON document, whose numbers are 0 or more; empty for none.
-
-    Args:
-        kind: A class with typed attributes or keys, or a plain type; ``list`` and the like with what is in
-            them, where keys are numbers.
-    """
+    """Name what is not of its type in a value of a JSON document, whose numbers are 0 or more; empty for none."""
     parts, origin = get_args(kind), get_origin(kind)
     if kind in (str, bool, NoneType):
         return "" if type(value) is kind else name
@@ -243,11 +230,7 @@ def find_unfit(value: object, kind: Any, name: str) -> str:
 
 
 def find_unreadable(file: Any, schema: Schema, size: int) -> str:
-    """Explain why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be.
-
-    Raises:
-        OSError: The file is damaged.
-    """
+    """Explain why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be."""
     if wrong := find_unsafe(file, size):
         return wrong
     arrow = file.schema_arrow

@@ -137,10 +137,7 @@ def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...
 
 
 def describe_redaction(redaction: "Redaction") -> list[str]:
-    """List what was left out, what the copy was searched for, and the names to look at, a line each.
-
-    The lines hold text of the recording in printable form.
-    """
+    """List what was left out, what the copy was searched for, and the names to look at, in printable lines."""
     texts = f"{units.format_things(redaction.searched, 'text')} that it removed, and for " if redaction.searched else ""
     searched = f"tcprof searched the copy for {texts}paths in home folders, e-mail addresses and IPv4 addresses."
     suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]

@@ -62,10 +62,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Icicle:
-    """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``.
-
-    It is of one recording, or of the two sides of a comparison.
-    """
+    """Time in parts of parts, as rows of bars that ``web/src/icicle.ts`` draws: of a recording, or of two sides."""
 
     name: str
     title: str
@@ -80,10 +77,7 @@ class Icicle:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A figure of each rank in each step, as cells that a page's own script draws: see ``web/src/heatmap.ts``.
-
-    All arrays have a row for each rank, in the order of ``ranks``.
-    """
+    """Figures of each rank in each step, as cells that ``web/src/heatmap.ts`` draws; rows are as ``ranks``."""
 
     ranks: tuple[int, ...]
     order: tuple[int, ...]  # their places, what costs most first

@@ -52,12 +52,7 @@ _COLUMNS = (
 
 
 def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = ()) -> Document:
-    """Show the job's verdict, and the ranks with the longest own time; on a page each rank in each step.
-
-    Args:
-        limit: How many ranks the screen has; None for all.
-        links: To the page of each rank, empty for none; empty if all are.
-    """
+    """Show the job's verdict, and ``limit`` ranks with the longest own time; on a page each rank in each step."""
     verdict, base, warnings = judge_job(job), describe_base(job), _list_warnings(job)
     parts = (
         Only(Medium.SCREEN, lambda: (Notes(verdict), _list_ranks(job.ranks, limit), Notes(base))),

@@ -72,12 +72,7 @@ def _are_nested(rows: pd.DataFrame, places: list[tuple[str, str, str, int]]) -> 
 
 
 def keep_largest(rows: pd.DataFrame, size: "pd.Series[float]", most: int) -> pd.DataFrame:
-    """At most so many rows, in their order: the capture's, and the largest, each with all that it lies in.
-
-    Args:
-        rows: Has ``path_id`` and ``parent_id``; of one GPU.
-        size: By what rows are chosen; unknown is the smallest.
-    """
+    """Keep ``most`` rows of a GPU, in their order: the capture's, and the largest by ``size`` with all around them."""
     if len(rows) <= most:
         return rows
     place = {path: number for number, path in enumerate(rows["path_id"].tolist())}

@@ -309,11 +309,7 @@ _STAGGERED = 0.08  # of the height: labels of changes that follow each other sta
 
 
 def figure_trend(series: SeriesTrend, accepted: Mapping[str, str]) -> PlotlyFigure:
-    """Draw the points of a series over its runs.
-
-    Args:
-        accepted: Why the level of a commit is accepted.
-    """
+    """Draw the points of a series over its runs; ``accepted`` says why the level of a commit is accepted."""
     column = METRICS[str(series.series["metric"])]
     figure, scale = PlotlyFigure(), _SCALES.get(column.unit, 1.0)
     _add_points(figure, series, column, scale)

@@ -65,10 +65,7 @@ VERIFIED_PERIOD_NS = 200_000  # benchmarks compare the fit with Nsight Compute f
 def fit_kernels(
     activities: pd.DataFrame, path_id: Ints, samples: pd.DataFrame, gpus: pd.DataFrame, clocks: pd.DataFrame
 ) -> KernelFit:
-    """Solve for the Tensor Active of every launch.
-
-    The activities have their launch geometry; ``path_id`` is the path of the innermost range of each, -1 for none.
-    """
+    """Solve for the Tensor Active of every launch; ``path_id`` is of its innermost range, -1 for none."""
     names = read_names(activities["name"].cat.categories)
     chips = {gpu: find_chip(chip, name) for gpu, chip, name in gpus[["gpu", "chip", "name"]].itertuples(index=False)}
     of_kind = activities["kind"].isin(KERNEL_KINDS).to_numpy()

@@ -64,10 +64,7 @@ class GroupSums:
         self._held = {one: _Members.of(group[gpu == one], fit.launches) for one, fit in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:
-        """Sum each group's ns of full activity, and half the 95 % interval of that; unknown where there is no fit.
-
-        The metric is ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
-        """
+        """Sum each group's ns of full activity, by ``tensor`` or a share, with half the 95 % interval; else unknown."""
         value, half = self._sum({one: fit.fits.get(metric) for one, fit in self._fit.gpus.items()})
         if metric == "tensor":
             for one, fit in self._fit.gpus.items():

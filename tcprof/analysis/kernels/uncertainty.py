@@ -99,11 +99,7 @@ def rate_change(design: Design, parts: Floats) -> Floats:
 def estimate_offset(
     design: Design, precision: Precision, noise: Noise, change: Floats, weighted: Floats
 ) -> tuple[Offset, Floats]:
-    """Estimate the offset between samples and launches, by one Gauss-Newton step.
-
-    Returns:
-        The offset; and by how much each part's value falls for each ns.
-    """
+    """Estimate, by one Gauss-Newton step, samples' offset to launches, and how each part's value falls by ns."""
     of_change = noise.weigh(change)
     parts = precision.solve(design.shares.T @ of_change)
     change_residual = change - design.shares @ parts

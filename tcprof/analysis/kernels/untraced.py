@@ -127,11 +127,7 @@ def _ends_of(rows: pd.DataFrame) -> tuple[int, int]:
 
 
 def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame, inside: tuple[int, int] | None = None) -> Untraced:
-    """Find what samples of a GPU show beyond all its traced work: also in part of a sample, where pauses are short.
-
-    Args:
-        inside: From when to when; by default from the first activity to the last.
-    """
+    """Find what samples of a GPU show beyond all its traced work, ``inside`` from first activity to last by default."""
     first, last = inside or _ends_of(activities)
     rows, traced, beyond = find_busy_beyond(samples, activities, (first, last))
     begin, finish = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()

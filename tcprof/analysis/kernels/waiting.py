@@ -45,10 +45,7 @@ def find_early(kernels: pd.DataFrame) -> Ints:
 
 
 def find_ahead(design: Design, usual: Floats) -> csr_array:
-    """Compute what rows would hold more if launches did not wait, in a column for each class that has such launches.
-
-    ``usual`` is what launches of each class count, times ``SHARE``.
-    """
+    """Compute what rows would hold more if launches did not wait, in a column for each class with such launches."""
     kinds = np.unique(design.ahead.indices)
     return csr_array(design.ahead[:, kinds].multiply(usual[kinds][None, :]))
 

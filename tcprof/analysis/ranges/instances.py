@@ -144,10 +144,7 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
 
 
 def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _Numbers]:
-    """Return a function that sums weights of the rows of ``work`` over each instance and all instances in it.
-
-    Each activity is added where it was launched, and each instance once to the one around it, however deep.
-    """
+    """Return a function that sums weights of the rows of ``work`` over each instance and all instances in it."""
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
     crossing = np.flatnonzero(work.counted > 0)

@@ -133,10 +133,7 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
 def _find_steps(
     analysis: Analysis, gpu: int, launched: pd.DataFrame, start: Ints, path: npt.NDArray[np.object_]
 ) -> tuple[Ints, Bools, npt.NDArray[np.object_]]:
-    """Find the step of each launch, -1 for none and for warm-up; whether it has one; and paths within the step.
-
-    A launch that belongs to a range of another domain, or to none, goes by the time at which it runs.
-    """
+    """Find each launch's step, by range or else time, -1 for none and warm-up; whether it has one; and inner paths."""
     steps = analysis.steps[analysis.steps["gpu"] == gpu].sort_values("range")
     instances = rows_of_gpu(analysis.instances, gpu).set_index("range").loc[steps["range"]]
     within = np.full(len(path), -1, dtype=np.int64)  # for each path the steps' path that it lies in

@@ -183,10 +183,7 @@ def _has_range(recordings: Sequence[Analysis], name: str) -> bool:
 
 
 def list_path_keys(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """List the path keys of all recordings in the order of a tree: the first recording's, with those of later ones.
-
-    A key that earlier recordings lack comes first in its parent, or after the key that it follows there.
-    """
+    """List all recordings' path keys in the order of a tree; one that earlier ones lack follows what it did there."""
     rows = [list(dict.fromkeys(frame[KEYS].itertuples(index=False, name=None))) for frame in ranges]
     start: PathKey = (None, None, None, -1)  # comes before all keys, and holds them
     chain: list[PathKey | None] = [*rows[0], None]
@@ -234,10 +231,7 @@ def _join_kinds(analysis: Analysis) -> Analysis:
 
 
 def share_steps(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
-    """Give both sides the steps of the same path, where there is one that both have.
-
-    Too few steps do not repeat often enough, and tcprof may detect the layers within them.
-    """
+    """Give both sides the steps of one path, where both have it: too few steps may make tcprof detect their layers."""
     step_kin, all_kin = [], []
     for side, names in ((base, mapping), (new, {})):
         iterating = (_list_kin(counted_paths(recording.steps), names) for recording in side.recordings)

@@ -58,10 +58,7 @@ class ChangeEstimate:
 
 
 def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
-    """Estimate a side from its instances, as if runs did not differ.
-
-    With ``required`` it is unknown where a recording has too few instances; else it has no width there.
-    """
+    """Estimate a side from its instances, as if runs did not differ; unknown, or without width, where they are few."""
     values, lows, highs = (np.stack([getattr(run, name) for run in recordings]) for name in ("value", "low", "high"))
     down, up, count = values - lows, highs - values, (~np.isnan(values)).sum(axis=0)
     missing = np.isnan(values)
@@ -118,10 +115,7 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
 
 
 def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
-    """Return the largest relative deviation of runs at which a change still shows; NaN where it never does.
-
-    ``slack`` is by how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
-    """
+    """Return the largest relative deviation of runs at which a change beyond ``slack`` still shows; NaN for none."""
     base, new = within
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -203,10 +197,7 @@ def _slack(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> tuple[
 
 
 def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float, rounded: bool) -> Deviations:
-    """Estimate standard deviations between runs: of the logarithm, and one in the quantity's unit added to it.
-
-    ``medians`` are those over instances of what ``tcprof.comparison.statistics.rows`` lists; unknown is NaN.
-    """
+    """Estimate deviations between runs from medians over instances: of the logarithm, and in the quantity's unit."""
     medians = {name: np.nan_to_num(values) for name, values in medians.items()}
     host, span, idle = medians["host_ns"], medians["gpu_window_ns"], medians["idle_ns"]
     none = np.zeros_like(span)

@@ -201,10 +201,7 @@ def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
 
 
 def judged_time(rows: pd.DataFrame) -> pd.Series:
-    """Return the row of the time that verdicts and gates judge.
-
-    It is the unprofiled step time, else the recorded one, else the GPU window, else the time on the CPU.
-    """
+    """Return the row of the judged time: the unprofiled step, else the recorded one, the GPU window, the CPU's."""
     times = [rows[rows["quantity"] == name].iloc[0] for name in _TIMES]
     return next((row for row in times if pd.notna([row["base"], row["new"]]).all()), times[-1])
 

@@ -50,10 +50,7 @@ _Figures = TypeVar("_Figures", Estimate, ChangeEstimate)
 def compare_runs(
     sides: Sides, slacks: tuple[Slack, Slack] | None = None, instances: tuple[Instances, Instances] | None = None
 ) -> Columns:
-    """Compute the columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
-
-    ``slacks`` bound how far rounding or lost samples moved each side; ``instances`` are for the test of ranks.
-    """
+    """Compute the columns of ``COMPARISON`` of medians or means; ``slacks`` bound how far each side may be off."""
     within, (base, new), change, assumed = _assume(sides)
     measured = is_measured(base.recordings, new.recordings)
     if measured.any():

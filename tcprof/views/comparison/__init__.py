@@ -118,13 +118,7 @@ class _GpuOfSide:
 
 
 def list_details(comparison: Comparison, number: int, name: str, steps: Mapping[int, Section]) -> list[Section]:
-    """List the sections on one side against the baseline, GPU by GPU.
-
-    Args:
-        number: Its number among such sides.
-        name: Its name if there are more.
-        steps: For each GPU a section on the steps of both sides, which comes second.
-    """
+    """List the sections on one side against the baseline, GPU by GPU; those on the steps of both come second."""
     parts = []
     for gpu in shared_gpus([comparison]):
         at = _GpuOfSide(comparison, gpu, number, f": {name}" if name else "")
@@ -210,15 +204,10 @@ def view_comparison(
     ranges: bool = False,
     reports: Sequence[Sequence[str]] = (),
 ) -> Document:
-    """Show comparisons with one baseline, the verdict first.
+    """Show comparisons with one baseline, the verdict first: of one its tables, of several a row for each side.
 
-    Args:
-        findings: Of one comparison the tables are shown, of several one row a side.
-        rows: Rows of each that were asked for; None for all.
-        gate: A gate, where there is one comparison; a screen then has its conditions in place of kernels.
-        everything: Whether nothing is left out; else a screen of it.
-        ranges: Whether the ranges are listed in any case.
-        reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
+    ``rows`` are those that were asked for. Beside a gate a screen has its conditions in place of kernels. ``reports``
+    has for each side and each of its recordings the link to its report, empty for none.
     """
     comparisons = [judged.comparison for judged in findings]
     rows = [comparison.rows for comparison in comparisons] if rows is None else rows

@@ -71,10 +71,7 @@ _BESIDE = "Its change from the baseline, as a ratio or in points, and its value.
 
 
 def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
-    """List the quantities that one side has at least: with title, depth and row.
-
-    They are of medians; below one the row of means follows where that says something else.
-    """
+    """List quantities that one side has at least, with title, depth and row; also of means where these differ."""
     for quantity in LISTED_QUANTITIES:
         row = find_row(comparison, gpu, quantity.name)
         if not (pd.isna(row["base"]) and pd.isna(row["new"])):

@@ -98,10 +98,7 @@ def name_condition(judgement: Judgement) -> str:
 
 
 def describe_judgement(judgement: Judgement) -> str:
-    """Say what was found, and why it is inconclusive, if it is, in printable form.
-
-    "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
-    """
+    """Say what was found, such as "+12.3 %, 95 % interval +10.1 % to +14.5 %", and why it is inconclusive, if it is."""
     figures, condition = "", judgement.condition
     if isinstance(condition, Condition):
         median, mean = _describe(condition, judgement.median), _describe(condition, judgement.mean)

@@ -58,11 +58,7 @@ _UNKNOWN = (math.nan, math.nan)
 
 
 def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> Icicle | None:
-    """Draw both sides' mean step on a GPU, by modules, or by ranges where a side names none; None without any work.
-
-    Args:
-        table: What a page calls the table of modules and ranges.
-    """
+    """Draw both sides' mean step on a GPU, by modules, or by ranges where a side names none; None without any work."""
     sides = (comparison.base.typical, comparison.new.typical)
     means = _measure(sides, gpu)
     if means is None:

@@ -68,11 +68,7 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
 
 
 def side_color(side: Side, number: int) -> str:
-    """Choose the colour of a side, the same in all comparisons of a page.
-
-    Args:
-        number: Its place among the sides, where it has none of its own.
-    """
+    """Choose the colour of a side, by its number where it has no own one: the same in all comparisons of a page."""
     return SIDE_COLORS[(side.number if side.number >= 0 else number) % len(SIDE_COLORS)]
 
 
@@ -114,10 +110,7 @@ def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
-    """List the baseline and the others, a row each: median time, Tensor Active, GPU idle.
-
-    Of each GPU one table, or where the verdicts are not all on one time, a table for each.
-    """
+    """List all sides with median time, Tensor Active and GPU idle: a table for each GPU and each judged time."""
     grouped: dict[tuple[int, str, str], list[Comparison]] = {}
     for gpu, comparison in product(shared_gpus(comparisons), comparisons):
         what = f"Median {step_name(comparison)}" if comparison.step_path else "Capture"

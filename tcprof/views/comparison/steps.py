@@ -72,10 +72,7 @@ class StepPanel:
 
 
 def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[StepPanel]:
-    """List the strips: time and Tensor Active of the steps that sides have in common with the baseline.
-
-    Without steps there is nothing, and without Tensor Active only time.
-    """
+    """List the strips: time and Tensor Active, where known, of the steps that sides share with the baseline."""
     stepped = [comparison for comparison in comparisons if comparison.step_path]
     if not stepped:
         return []
@@ -136,10 +133,7 @@ _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zerol
 
 
 def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
-    """Draw the steps of all sides laid over each other, on one axis of numbers, with their distributions beside.
-
-    Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
-    """
+    """Draw the steps of all sides on one axis, a line for each recording, with medians, and distributions beside."""
     panels = list_panels(comparisons, gpu)
     inner = len(panels) * (_STRIP + _TITLE) or 1
     figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))

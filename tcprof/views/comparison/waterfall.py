@@ -19,10 +19,7 @@ from tcprof.views.tables import BECAME, Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Table]:
-    """List the parts of time in a table, and those of Tensor Active in another, by quantity; the sum comes last.
-
-    Of more than ``most`` parts of time those that changed least are one; 0 for all.
-    """
+    """List the parts of each quantity, the sum last; of time, ``most`` parts and the rest as one, or all for 0."""
     rows = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
     time, active = (rows[rows["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
     tables = {}

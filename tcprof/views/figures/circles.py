@@ -104,10 +104,7 @@ _COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bo
 
 
 def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
-    """Draw kernels as circles: their share of the kernel time over Tensor Active, coloured by their bound.
-
-    Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
-    """
+    """Draw kernels as circles: their share of the kernel time over Tensor Active, where known, coloured by bound."""
     rows = keep_longest(_keep_resolved(analysis.kernels))
     share = rows["share_pct"].clip(lower=_LEAST_PCT)
     axis = {"type": "log", "dtick": 1, "range": np.log10([share.min() / 2, 150]).tolist()}
@@ -115,10 +112,7 @@ def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
 
 
 def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
-    """Draw kernels as circles: their share of memory bandwidth over Tensor Active, coloured by their bound.
-
-    Kernels of which the samples do not tell both are left out; without others it is empty.
-    """
+    """Draw kernels as circles: their share of memory bandwidth over Tensor Active, where known, coloured by bound."""
     resolved = _keep_resolved(analysis.kernels)
     rows = keep_longest(resolved[resolved["dram_pct"].notna()])
     layout = _layout({}, "share of memory bandwidth")

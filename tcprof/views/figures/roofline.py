@@ -36,12 +36,7 @@ Box: TypeAlias = tuple[float, float, float, float]  # FLOP for each byte from an
 
 
 def figure_roofline(analysis: Analysis) -> PlotlyFigure:
-    """Draw kernels as circles under one roof for each precision, and the slopes of device memory and of the L2 cache.
-
-    The latter, and the kernels over their FLOP for each byte of that cache, are hidden until the legend shows them.
-
-    Without kernels whose FLOP and bytes are known it is empty.
-    """
+    """Draw kernels as circles under the roofs of their precisions; those of the L2 cache are hidden at first."""
     placed = place_kernels(analysis.kernels, analysis.gpus)
     rows = keep_longest(placed[placed["place"] == PLACED])
     figure = PlotlyFigure()
@@ -62,14 +57,7 @@ def figure_roofline(analysis: Analysis) -> PlotlyFigure:
 
 
 def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> tuple[list[Roof], Box]:
-    """Draw what the GPUs can do: the roofs of the precisions that kernels have, and the slopes of device memory.
-
-    Args:
-        rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
-
-    Returns:
-        The roofs, and what the axes reach over.
-    """
+    """Draw the roofs and slopes of what the GPUs can do for placed kernels; return the roofs and the axes' reach."""
     measured = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
     slopes = {int(gpu): float(rate) for gpu, rate in zip(measured["gpu"], measured["dram_bandwidth"], strict=True)}
     roofs = find_roofs(rows, gpus)

@@ -31,11 +31,7 @@ MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
 def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice], with_notes: bool = True) -> Document:
-    """Show all advice on a recording, best first.
-
-    Args:
-        with_notes: Whether it also has the evidence, the code of alternatives, and what the figures are over.
-    """
+    """Show all advice on a recording, best first; with notes also evidence, alternatives, and what figures are over."""
     notable, folded = split_notable(advice)
     base = describe_base(analysis)
     names, rest = _name_all(analysis, notable)

@@ -40,12 +40,7 @@ _PHASES = NAMES - {STEP}
 
 
 def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: str) -> tuple[Explorer, ...]:
-    """List the table of a recording; none where it has neither ranges nor kernels.
-
-    Args:
-        of_ranges: What is said of the figures of ranges.
-        of_kernels: And of those of kernels.
-    """
+    """List the table of a recording, with what is said of ranges and kernels; none where it has neither."""
     launches = _read_launches(analysis)
     most = MOST_LINES // max(len(analysis.gpus), 1)
     notes = (describe_modules(analysis), *describe_module_coverage(analysis), *describe_useful(analysis))

@@ -156,11 +156,7 @@ def _pack_side(tree: Tree, named: Sequence[tuple[int, str]], texts: dict[str, in
 def chain_blocks(
     inner: Sequence[Key | None], outer: Mapping[Key, Key | None], block_of: Callable[[Key], Block]
 ) -> Chains:
-    """Chain the blocks that things lie in, the outermost first and its own last; none for None.
-
-    Args:
-        outer: What things lie in, where that is something.
-    """
+    """Chain the blocks that things lie in by ``outer``, the outermost first and its own last; none for None."""
     chains: dict[Key | None, tuple[Block, ...]] = {None: ()}
     for innermost in inner:
         around: list[Key] = []

@@ -115,14 +115,7 @@ def view_kernels(
     with_notes: bool = True,
     without_tensor_cores: bool = False,
 ) -> Document:
-    """Show the kernels of a recording.
-
-    Args:
-        rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
-        limit: Rows of each GPU to show in the table, those that took longest; None for all.
-        with_notes: Whether it also has what the figures are taken from.
-        without_tensor_cores: Whether to keep only the kernels that do not use the Tensor Cores, and say what they take.
-    """
+    """Show ``limit`` rows of ``kernels`` or ``kernels_by_path`` of each GPU, or sum those that use no Tensor Core."""
     if without_tensor_cores:
         rows = rows[~(rows["tensor_kernel"] | could_be_tensor(rows) | are_graphs(rows))]
     left_out = describe_warm_up(analysis) if by_path else ""

@@ -60,11 +60,7 @@ def view_modules(
     fold: bool = True,
     with_notes: bool = True,
 ) -> Document:
-    """Show the modules of a recording; ``limit`` of them are shown: those with most time and what these lie in.
-
-    Args:
-        with_notes: Whether it also has what the figures are over.
-    """
+    """Show ``limit`` modules with the most time and what these lie in; with notes also what the figures are over."""
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()

@@ -55,12 +55,7 @@ def view_ranges(
     fold: bool = False,
     with_notes: bool = True,
 ) -> Document:
-    """Show the ranges of a recording, the ``limit`` with most time on the GPU and what these lie in.
-
-    Args:
-        fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
-        with_notes: Whether it also has what the figures are over.
-    """
+    """Show ``limit`` ranges with most time on the GPU and what these lie in; folded, alike ones are one row."""
     remarks = []
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
@@ -103,12 +98,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
 
 
 def fold_ranges(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """Fold rows of one GPU without PyTorch's ops and libraries' ranges, where there are others; alike ones are one row.
-
-    Args:
-        rows: Has ``path_id``, such as rows of the timeline.
-        ranges: The GPU's ranges, which say what is alike.
-    """
+    """Fold a GPU's rows without PyTorch's ops and libraries' ranges, where there are others; alike ones are one row."""
     program_rows = rows[rows["domain"].isin(OWN_DOMAINS)]
     kept = program_rows if (program_rows["depth"] > 0).any() else rows
     return fold_alike(kept, find_alike(ranges[ranges["path_id"].isin(kept["path_id"])]))

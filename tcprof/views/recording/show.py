@@ -91,10 +91,8 @@ def view_recording(
 ) -> Document:
     """Show on one screen what a first look should see, and on a page all of a recording.
 
-    Args:
-        limit: Rows of each table of the screen; None for as many as it has, at most ``MOST_ROWS``.
-        with_notes: Whether the screen also has the rest of the verdict, the checks, all GPUs, the kinds of steps, and
-            what the figures are over.
+    A table of the screen has ``limit`` rows, or as many as fit. With notes the screen also has the rest of the verdict,
+    the checks, all GPUs, the roles of steps, and what the figures are over.
     """
     (gpu,) = busiest_gpus(analysis, 1)
     kernels, file = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS), one_line(analysis.recording.file, 160)
@@ -252,10 +250,7 @@ def _list_losses(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
 
 
 def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Keep the ranges in steps, those of all steps in one row each, and count the steps that they sum.
-
-    Whatever the ranges around the steps are called.
-    """
+    """Keep the ranges in steps, whatever is around these, those of all steps in one row each, and count the steps."""
     steps = set(counted_paths(analysis.steps))  # of the kind that figures are of
     path = dict(zip(rows["path_id"], rows["path"], strict=True))
     parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
@@ -276,11 +271,7 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int
 def _set_ranges(
     analysis: Analysis, gpu: int, rows: pd.DataFrame, count: int, whole_ns: float, limit: int
 ) -> list[Table]:
-    """List the ranges that lose most, without PyTorch's ops and small ranges of libraries.
-
-    Args:
-        count: How many steps the figures are the mean of; 0 for sums.
-    """
+    """List the ranges that lose most, without ops and small library ranges: means over ``count`` steps, for 0 sums."""
     is_op = rows["domain"] == OPS_DOMAIN
     is_small = ~rows["domain"].isin(OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
     notable = rows[~(is_op | is_small)]

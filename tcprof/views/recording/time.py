@@ -66,14 +66,7 @@ def view_timeline(
     fold: bool = False,
     with_notes: bool = True,
 ) -> Document:
-    """Show where the time went.
-
-    Args:
-        gpu: Only the ledger of this GPU; None: of all.
-        limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
-        fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
-        with_notes: Whether it also has the ledger and what the figures are over.
-    """
+    """Show where the time of ``limit`` ranges went; with notes also the ledger, and what the figures are over."""
     frames = {"rows": rows, "ledger": analysis.ledger, "steps": analysis.steps, "clocks": analysis.clocks}
     base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
@@ -180,10 +173,7 @@ _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "he
 
 
 def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
-    """Draw the GPU window of each step, and below it its mean Tensor Active, where that is known.
-
-    Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
-    """
+    """Draw the GPU window of each step and its mean Tensor Active, where known, with medians and marked warm-up."""
     steps = analysis.steps[analysis.steps["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each step", TIME_COLOR)]
     if steps[_ACTIVE].notna().any():
