@@ -8,7 +8,7 @@ import pytest
 from builders import PROCESS, TraceBuilder
 
 from tcprof.annotate.captures import CLOCK_DOMAIN
-from tcprof.annotate.window import CONTROL, RECORDED, TIMED
+from tcprof.annotate.window import CONTROL, RECORDED, REPLAYS, TIMED
 from tcprof.nsys import schema
 from tcprof.record.program import annotated
 from tcprof.record.recording import read_captures
@@ -22,6 +22,8 @@ class Graph:
         Graph.is_open = True
     def capture_end(self):
         Graph.is_open = False
+    def replay(self):
+        pass
 torch.cuda.CUDAGraph, torch.cuda.is_current_stream_capturing = Graph, lambda: Graph.is_open
 import tcprof.annotate  # once more: what comes with PyTorch's import found its own class
 tcprof.annotate._installed[0].remove(); tcprof.annotate._installed.clear(); tcprof.annotate.start()
@@ -35,6 +37,7 @@ train()
 capture(train)
 y = capture(lambda: net(torch.ones(3, 4)).sum())
 capture(lambda: torch.autograd.grad(y, tuple(net.parameters())))
+Graph().replay()
 train()
 """
 CALLS = [("forward", 60), ("Sequential", 59), ("Sequential.0", 59), ("Sequential.1", 59)]
@@ -57,6 +60,7 @@ def test_ranges_are_kept_while_a_stream_is_captured(tmp_path: Path, phase: bytes
     )
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert done.stderr == ""
+    assert (tmp_path / "processes" / REPLAYS).exists()
     captured = read_captures(tmp_path / "processes")
     if phase == TIMED:
         assert captured == {}

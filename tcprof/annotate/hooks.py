@@ -146,6 +146,7 @@ class Hooks:
         graph = self._torch.cuda.CUDAGraph
         self._wrap(graph, "capture_begin", after=self._begin_capture)
         self._wrap(graph, "capture_end", before=self._end_capture)
+        self._wrap(graph, "replay", before=self._note_replay)
         for scaler in filter(None, map(sys.modules.get, SCALERS)):
             self._wrap(scaler.GradScaler, "unscale_", self._begin_optimizer, self._end_phase)
             self._wrap(scaler.GradScaler, "step", self._begin_optimizer, self._end_scaled)
@@ -406,6 +407,9 @@ class Hooks:
     def _follow_capture(self, *, is_open: bool) -> None:
         self._push, self._pop = self._window.push, self._window.pop
         self._backward.mark_by(self._window.mark, all_nodes=is_open)
+
+    def _note_replay(self, *_: Any, **__: Any) -> None:
+        self._window.note_replay()
 
     def _end_phase(self, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from tcprof.annotate.steps import Ranges
 
-CONTROL, OWN_RANGES, STEPS = "phase", "own-ranges", "steps-"  # files in the folder PROCESSES; the last with its number
+# Files in the folder PROCESSES; the last with the number of its process.
+CONTROL, OWN_RANGES, REPLAYS, STEPS = "phase", "own-ranges", "replays", "steps-"
 RECORDED, TIMED, OVER = b"r", b"t", b"o"  # what the file CONTROL holds
 
 
@@ -49,11 +50,18 @@ class Window:
             self._control = mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_READ)
         self.phase = RECORDED if self._control is None else self._control[:]
         self._captured: CaptureLog | None = None  # while a stream is captured
-        self._has_captures = False
+        self._has_captures = self._has_replays = False
         self._was_timed = False  # before this phase, so that the recording lacks the ranges of captures until then
         self._begin_phase()
         is_followed = self._control is not None and self.phase == RECORDED
         self._forget = notice_ranges(torch, self._note_ranges) if is_followed else do_nothing
+
+    def note_replay(self) -> None:
+        """Note that a CUDA graph is replayed, which may be all that a step does."""
+        if not self._has_replays and self._control is not None:
+            self._has_replays = True
+            with contextlib.suppress(OSError):
+                Path(self._folder, REPLAYS).touch()
 
     def _note_ranges(self) -> None:
         with contextlib.suppress(OSError):

@@ -26,12 +26,14 @@ from tcprof.record.stopping import Stopping
 from tcprof.record.turns import one_at_a_time
 
 # As tcprof.annotate.window has them.
-_CONTROL, _OWN_RANGES, _STEPS = "phase", "own-ranges", "steps-"
+_CONTROL, _OWN_RANGES, _REPLAYS, _STEPS = "phase", "own-ranges", "replays", "steps-"
 _RECORDED, _TIMED, _OVER = b"r", b"t", b"o"
 
 TIMING = "timing unprofiled steps"
 _TICK_S = 0.05
 _FIRST_S, _OWN_RANGES_S = 3.0, 30.0  # of the first capture, after its first step; where the program opens ranges itself
+# Of a program without steps, after its first replay of a CUDA graph: it may run 10^5 kernels a second.
+_REPLAYS_S = 10.0
 _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
 _LEAST_S, _MOST_S = 3.0, 30.0  # of the second capture
 _FEWEST_STEPS = 5  # for which the second capture is the report, unless the first has fewer
@@ -112,8 +114,9 @@ class StepCapture(threading.Thread):
             return
         self._first_steps = len(self._lead().recorded)
         if not self._first_steps and not self._options.whole:
+            recorded_s = round(min(self._options.longest_s, time.monotonic() - self._began), 1)
             self.notes.append(
-                f"only the first {self._options.longest_s:g} s are recorded, since tcprof saw no step end. --duration "
+                f"only the first {recorded_s:g} s are recorded, since tcprof saw no step end. --duration "
                 "sets another length; --whole records the whole program."
             )
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
@@ -154,12 +157,19 @@ class StepCapture(threading.Thread):
         age, ends = time.monotonic() - self._began, self._lead().recorded
         if self._options.whole:
             return self._options.duration_s is not None and age > self._options.duration_s
-        if age > self._options.longest_s:
+        if age > self._options.longest_s or (not ends and self._replays_long()):
             return True
         since_step = (time.perf_counter_ns() - ends[0]) / 1e9 if ends else 0.0
         if (self._folder / _OWN_RANGES).exists():
             return since_step > _OWN_RANGES_S
         return len(ends) >= self._options.steps or since_step > _FIRST_S
+
+    def _replays_long(self) -> bool:
+        """Tell whether the program has replayed CUDA graphs for long enough, unless the user says how long that is."""
+        with suppress(OSError):
+            age_s = time.time() - (self._folder / _REPLAYS).stat().st_mtime
+            return self._options.duration_s is None and age_s > _REPLAYS_S
+        return False
 
     def _time_steps(self) -> bool:
         """Wait for enough unprofiled steps; the one that goes on is none."""

@@ -1,5 +1,6 @@
 """What is recorded of a program by itself: its first steps, unprofiled ones, and some more; whatever becomes of it."""
 
+import re
 import signal
 import sys
 from pathlib import Path
@@ -165,6 +166,13 @@ def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path,
     shown = capfd.readouterr()
     assert "the end" in shown.out
     assert "the first 0.2 s are recorded" in shown.err
+
+
+def test_a_program_that_only_replays_graphs_is_recorded_for_less_time(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setattr(step_capture, "_REPLAYS_S", 0.3)
+    program = "import os, time; open(os.environ['TCPROF_PROCESSES'] + '/replays', 'w').close(); time.sleep(2)"
+    assert profile(run, machine, program) == 0
+    assert re.search(r"the first [01](\.\d)? s are recorded", capfd.readouterr().err)
 
 
 def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machine: Path, captures, capfd) -> None:

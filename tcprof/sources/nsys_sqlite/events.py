@@ -181,6 +181,8 @@ def read_graph_nodes(database: Database) -> pd.DataFrame:
 
     A graph that is made executable, or put into another, is copied: of its nodes the original counts, if it is known.
     """
+    if not database.has_column(schema.NODE_EVENTS, "originalGraphNodeId"):
+        return GRAPH_NODES.empty()  # copies, which are what runs, were made elsewhere
     query = Query(schema.NODE_EVENTS, ("start", "globalTid", "graphNodeId"), facts={"originalGraphNodeId": UNKNOWN})
     rows = database.read(query)
     columns = {
