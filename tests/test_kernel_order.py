@@ -124,6 +124,21 @@ def test_a_range_that_iterates_comes_first(tmp_path):
     assert {"step", KERNEL_ORDER} == set(forced.paths["path"])
 
 
+@pytest.mark.parametrize(("inner", "path"), [("", KERNEL_ORDER), ("train_batch", "epoch{} / train_batch")])
+@pytest.mark.parametrize("number", ["", " 3"])
+def test_epochs_are_no_steps(inner, path, number, tmp_path):
+    trace, start = TraceBuilder().gpu(), 0
+    for _ in range(6):
+        begin = start
+        for _ in range(5):
+            first, start = start, steps(trace, 1, start)
+            if inner:
+                trace.range(inner, first, start - 10)
+        trace.range(f"epoch{number}", begin, start - 5)
+    analysis = read(trace, tmp_path)
+    assert analysis.steps["path"].tolist() == [path.format(number)] * 30
+
+
 def test_two_threads_that_launch(tmp_path):
     """A backward pass from a thread of its own, as in PyTorch, is in the order in which it was launched."""
     trace, start = TraceBuilder().gpu(), 0

@@ -24,6 +24,7 @@ _STEP = re.compile(r"(?:.*[\W_])?(?:Profiler)?(?:step|iter|iteration)", re.IGNOR
 _LAYER = re.compile(
     r".*(?:(?<!p)layer|block)(?:[\W_]*\d.*)?", re.IGNORECASE
 )  # what lies in one is a part of a step, too
+_EPOCH = re.compile(r"(?:.*[\W_])?epochs?(?:[\W_]*\d+)?", re.IGNORECASE)  # what holds steps
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 _LEAST_OF_MAIN = 0.02  # of the kernel time of what iterates most, that others have which take turns with it
@@ -125,6 +126,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
         compiled = compiled[:0]
     default = of_program[of_program["domain"] == ""]
     candidates = next((one for one in (default, of_program, compiled) if len(one)), compiled)
+    is_epoch = candidates["name"].str.fullmatch(_EPOCH)
+    candidates = candidates if is_epoch.all() else candidates[~is_epoch]
     inner = _find_inner_kin(kin, depth, {*candidates.index} | layers)
     outermost = candidates["spent_ns"].drop([*{*candidates.index} & (inner | layers)])
     if outermost.empty:
@@ -154,7 +157,7 @@ def _summarize_kin(
 
 
 def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
-    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own.
+    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own, and are no epochs.
 
     The annotation does not see steps that a program replays as a CUDA graph: it has those before the capture alone, the
     last of which stays open until the program ends.
@@ -162,7 +165,8 @@ def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, act
     chosen = instances[instances["path_id"].isin(rows)].sort_values("host_start_ns")
     chosen = chosen[chosen.duplicated("gpu", keep="last")]
     share = _shares(chosen, np.zeros(len(chosen), dtype=np.int64), 1, activities)[1]
-    return bool(chosen.empty or (paths["domain"].iloc[rows] != DOMAIN).any() or share[0] >= LEAST_SHARE)
+    is_ours, is_epoch = paths["domain"].iloc[rows] == DOMAIN, paths["name"].iloc[rows].str.fullmatch(_EPOCH)
+    return bool(not is_epoch.all() and (chosen.empty or not is_ours.all() or share[0] >= LEAST_SHARE))
 
 
 def are_layers(count: int, instances: pd.DataFrame, paths: pd.DataFrame) -> bool:
