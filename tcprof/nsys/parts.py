@@ -16,11 +16,11 @@ _SAMPLES, _METRIC_NAMES = str(schema.METRICS.name), str(schema.METRIC_NAMES.name
 _OTHER_TABLES = ",".join(
     [*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"]
 )
-_MARGIN_NS = 10**9
+_MARGIN_NS = 100_000_000
 
 
 def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
-    """Write a report's SQLite export, with the samples from a second before the program's work to a second after it.
+    """Write a report's SQLite export, with the samples from a tenth of a second before the program's work to as long after it.
 
     Work is what the GPU did, and NVTX ranges. All samples are kept where there is none.
     """

@@ -135,8 +135,8 @@ def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Pa
     ],
 )
 def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_nsys: Nsys, work, knows, kept) -> None:
-    builder = TraceBuilder().gpu().samples(range(10), period=10**9)
-    whole = (builder.kernel("gemm", 5 * 10**9, 5 * 10**9 + 100) if work else builder).write(report.parent, "all.sqlite")
+    builder = TraceBuilder().gpu().samples(range(10), period=10**8)
+    whole = (builder.kernel("gemm", 5 * 10**8, 5 * 10**8 + 100) if work else builder).write(report.parent, "all.sqlite")
 
     def export(argv: list[str]) -> Completed:
         """Export as nsys does, or refuse options that it does not know."""
@@ -157,7 +157,7 @@ def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_ns
     made = find_export(report, lambda: fake_nsys)
     assert read_tables(made) == read_tables(whole)
     with closing(sqlite3.connect(made)) as connection:
-        times = connection.execute("SELECT DISTINCT timestamp / 1000000000 FROM GPU_METRICS ORDER BY 1").fetchall()
+        times = connection.execute("SELECT DISTINCT timestamp / 100000000 FROM GPU_METRICS ORDER BY 1").fetchall()
     assert [time for (time,) in times] == kept
 
 
