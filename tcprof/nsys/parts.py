@@ -20,7 +20,7 @@ _MARGIN_NS = 100_000_000
 
 
 def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
-    """Write a report's SQLite export, with the samples from a tenth of a second before the program's work to as long after it.
+    """Write a report's SQLite export, without samples more than 0.1 s before the program's work or after it.
 
     Work is what the GPU did, and NVTX ranges. All samples are kept where there is none.
     """
