@@ -1,5 +1,6 @@
 """The ranges of stream captures, kept for recordings that begin after them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import pytest
 from builders import PROCESS, TraceBuilder
 
-from tcprof.annotate.captures import CLOCK_DOMAIN
 from tcprof.annotate.window import CONTROL, RECORDED, REPLAYS, TIMED
 from tcprof.nsys import schema
 from tcprof.record.program import annotated
@@ -33,12 +33,15 @@ def train():
     sgd.zero_grad(); net(torch.ones(3, 4)).sum().backward(); sgd.step()
 def capture(function):
     Graph().capture_begin(); result = function(); Graph().capture_end(); return result
+marks = []
+torch.cuda.nvtx.mark = marks.append
 train()
 capture(train)
 y = capture(lambda: net(torch.ones(3, 4)).sum())
 capture(lambda: torch.autograd.grad(y, tuple(net.parameters())))
 Graph().replay()
 train()
+print(len(marks), marks[:1])
 """
 CALLS = [("forward", 60), ("Sequential", 59), ("Sequential.0", 59), ("Sequential.1", 59)]
 BACK = ["Sequential.1", "Sequential.0"]
@@ -60,6 +63,7 @@ def test_ranges_are_kept_while_a_stream_is_captured(tmp_path: Path, phase: bytes
     )
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert done.stderr == ""
+    assert re.fullmatch(r"1 \['tcprof clock( \d+){3}'\]\n" if phase == RECORDED else r"0 \[\]\n", done.stdout)
     assert (tmp_path / "processes" / REPLAYS).exists()
     captured = read_captures(tmp_path / "processes")
     if phase == TIMED:
@@ -77,8 +81,12 @@ def test_ranges_are_kept_while_a_stream_is_captured(tmp_path: Path, phase: bytes
 def test_captures_are_put_on_the_recordings_clock(tmp_path: Path) -> None:
     """By the mark that came soonest after the process had told its clock; one of another numbering tells nothing."""
     builder = TraceBuilder().recorded(10_000)
-    for thread, at, told in ((1, 550, "1000 1 90500"), (1, 720, "1000 1 90700"), (7, 5, "1000 1 90000")):
-        builder.mark(told, at, thread=thread, domain=CLOCK_DOMAIN)
+    for thread, at, told in (
+        (1, 550, "tcprof clock 1000 1 90500"),
+        (1, 720, "tcprof clock 1000 1 90700"),
+        (7, 5, "tcprof clock 1000 1 90000"),
+    ):
+        builder.mark(told, at, thread=thread, domain="")
     export = builder.write(tmp_path)
     kept = [[schema.NVTX_PUSH_POP, 3, 80_000, 80_100, "Net"], [schema.NVTX_MARK, 1, 80_050, 80_050, "Net.a"]]
     write_captured(export, {PROCESS: kept, 2000: kept})

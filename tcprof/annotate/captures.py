@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tcprof.annotate.steps import Ranges
 
 CAPTURES = "captured-"  # files in the folder PROCESSES, with the number of the process
-CLOCK_DOMAIN = "tcprof clock"  # of marks that tell this clock's time at theirs
+CLOCK = "tcprof clock"  # what marks begin with that tell this clock's time at theirs
 MARK, PUSH_POP, START_END = 34, 59, 60  # as nsys numbers them
 
 
@@ -29,7 +29,7 @@ def now() -> int:
 
 def tell_clock() -> str:
     """Say in a mark's text which thread of which process writes it, and when."""
-    return f"{os.getpid()} {threading.get_native_id()} {now()}"
+    return f"{CLOCK} {os.getpid()} {threading.get_native_id()} {now()}"
 
 
 class CaptureLog:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcprof.annotate.captures import CLOCK_DOMAIN, CaptureLog, tell_clock
+from tcprof.annotate.captures import CaptureLog, tell_clock
 from tcprof.annotate.processes import PROCESSES
 from tcprof.annotate.step_times import StepTimes
 from tcprof.annotate.steps import DOMAIN
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Files in the folder PROCESSES; the last with the number of its process.
 CONTROL, OWN_RANGES, REPLAYS, STEPS = "phase", "own-ranges", "replays", "steps-"
+CLOCK_S = 0.02  # between two marks of the clock
 RECORDED, TIMED, OVER = b"r", b"t", b"o"  # what the file CONTROL holds
 
 
@@ -51,17 +52,24 @@ class Window:
         self.phase = RECORDED if self._control is None else self._control[:]
         self._captured: CaptureLog | None = None  # while a stream is captured
         self._has_captures = self._has_replays = False
-        self._was_timed = False  # before this phase, so that the recording lacks the ranges of captures until then
+        self._clock_told_s = 0.0
         self._begin_phase()
         is_followed = self._control is not None and self.phase == RECORDED
         self._forget = notice_ranges(torch, self._note_ranges) if is_followed else do_nothing
 
     def note_replay(self) -> None:
-        """Note that a CUDA graph is replayed, which may be all that a step does."""
-        if not self._has_replays and self._control is not None:
+        """Note that a CUDA graph is replayed, which may be all that a step does.
+
+        What was kept of captures needs this clock, in a recording that may have begun after them.
+        """
+        if not self._has_replays and self._folder:
             self._has_replays = True
             with contextlib.suppress(OSError):
                 Path(self._folder, REPLAYS).touch()
+        if self._has_captures and time.monotonic() - self._clock_told_s > CLOCK_S:
+            self._clock_told_s = time.monotonic()
+            with contextlib.suppress(RuntimeError):  # of a PyTorch without NVTX
+                self._torch.cuda.nvtx.mark(tell_clock())
 
     def _note_ranges(self) -> None:
         with contextlib.suppress(OSError):
@@ -81,7 +89,7 @@ class Window:
 
     def begin_capture(self, around: Iterable[tuple[str, bool]]) -> bool:
         """Keep the ranges while a stream is captured into a CUDA graph, see ``CaptureLog``; return whether it does."""
-        if self._control is None or self.phase != RECORDED or self._captured is not None:
+        if not self._folder or self.phase != RECORDED or self._captured is not None:
             return False
         self._captured = CaptureLog(self._recorded, around)
         self._choose(self._captured)
@@ -103,13 +111,10 @@ class Window:
             return False
         if self.phase == RECORDED:
             self._write(f"r {time.perf_counter_ns()}\n")
-            if self._has_captures and self._was_timed:
-                sys.modules["nvtx"].mark(tell_clock(), domain=CLOCK_DOMAIN)
         phase = self._control[:]
         if phase == self.phase or self.phase == OVER:
             return False
         self.phase = phase
-        self._was_timed = phase == RECORDED and "nvtx" in sys.modules
         self._forget()
         self._begin_phase()
         return True

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tcprof.annotate.captures import CLOCK
 from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import Bools, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import MARKS, NVTX_RANGES, OPS_DOMAIN
@@ -19,7 +20,7 @@ from tcprof.sources.xla import lie_in_compilation, shorten_name
 MOST_DOMAINS = 100  # each costs a search of all launches; libraries have some ten
 MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with the most ranges"
 OTHER_DOMAINS = "(other domains)"
-_CLOCK = re.compile(r"([0-9]{1,7}) ([0-9]{1,8}) ([0-9]{1,18})")  # see ``tcprof.annotate.captures.tell_clock``
+_CLOCK = re.compile(CLOCK + r" ([0-9]{1,7}) ([0-9]{1,8}) ([0-9]{1,18})")  # see ``tcprof.annotate.captures.tell_clock``
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 
