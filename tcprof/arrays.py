@@ -76,10 +76,7 @@ def mapping_of(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
 
 def return_freed_memory() -> None:
-    """Give freed memory back to the system where glibc would keep it: of a large recording it is hundreds of megabytes.
-
-    glibc keeps what several threads have freed in pieces, though nothing else is as large as what follows.
-    """
+    """Give freed memory of several threads, hundreds of megabytes of a large recording, back to the system."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # musl has none
     if trim is not None:
         trim(0)

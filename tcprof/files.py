@@ -77,13 +77,7 @@ def name_of(path: Path) -> str:
 
 
 def read_unchanged(path: Path, read: Callable[[str], _Answer]) -> _Answer:
-    """Call a function with a file's SHA-256, as sha256sum prints it, and make sure that it read that content.
-
-    The file is held open, so that no other one gets its number; where it changed meanwhile, it is read once more.
-
-    Raises:
-        InputError: It cannot be opened, or it changed both times.
-    """
+    """Call a function with a file's SHA-256, and make sure, once more if need be, that it read that content."""
     for _ in range(2):
         try:
             before = stamp(path)

@@ -85,10 +85,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a recording is of; a text is empty where not known.
-
-    Hosts, GPUs and jobs are aliases: hashes, which are equal for the same one.
-    """
+    """What a recording is of; empty where unknown. Hosts, GPUs and jobs are aliases: equal hashes for the same one."""
 
     run: str = ""  # one call of ``tcprof profile``, whatever it recorded: processes, ranks, repetitions
     job: str = ""  # what a launcher or scheduler started together

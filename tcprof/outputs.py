@@ -35,12 +35,7 @@ _MARKS = re.compile(
 
 
 def check_target(target: Path, inputs: Iterable[Path], *, force: bool, for_recording: bool = False) -> None:
-    """Make sure, before anything is read, that a file may be written.
-
-    Args:
-        force: Whether a file that tcprof did not write may be replaced.
-        for_recording: Whether what is written is a recording itself, which may replace another.
-    """
+    """Make sure, before anything is read, that a file may be written; recordings are replaced by recordings only."""
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
         raise OutputError(f"{target} cannot be written: {why}.", "Give a file name with -o.")

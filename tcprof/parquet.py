@@ -12,11 +12,7 @@ _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICTIONARY"
 
 
 def find_unsafe(file: Any, size: int) -> str:
-    """Explain why an open Parquet file of so many bytes must not be read; empty where it may be.
-
-    Raises:
-        OSError: The file is damaged.
-    """
+    """Explain why an open Parquet file of so many bytes must not be read; empty where it may be."""
     metadata = file.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if wrong := _find_too_large(metadata, sum(group.total_byte_size for group in groups), size):

@@ -253,12 +253,7 @@ _IN_HEADINGS = MappingProxyType({"pct": (" %", "%"), "tflops": ("FLOP/s", "FLOP/
 
 
 def format_value(value: object, unit: str) -> str:
-    """Write a value of a table; None is unknown.
-
-    Args:
-        unit: What a number is measured in: the end of a column's name, such as ``ns``; or a unit's symbol, such as
-            ``W``, before which a prefix is put; empty for words and bare numbers.
-    """
+    """Write a value of a table by the end of its column's name, or a symbol such as ``W``; None is unknown."""
     if isinstance(value, str):
         return value or UNKNOWN
     number = _to_float(value)  # type: ignore[arg-type]  # what is no number is unknown

@@ -36,11 +36,7 @@ def find_workloads() -> Path:
 
 
 def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
-    """Read the scripts of a folder by name, without the modules that they share.
-
-    Args:
-        relative_to: The folder that the commands are for: paths below it are short.
-    """
+    """Read the scripts of a folder by name, with commands for another folder, without the modules that they share."""
     workloads = []
     for path in sorted(folder.iterdir()):
         about = _about(path) if path.suffix in (".py", ".cu") else None

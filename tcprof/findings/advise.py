@@ -21,11 +21,7 @@ _NOTABLE = 0.01  # of a price: that so much less is counted elsewhere is said
 
 
 def advise(analysis: Analysis, measured: dict[int, Step] | None = None) -> tuple[Advice, ...]:
-    """The advice on a recording: what saves most first, then what has no price.
-
-    Args:
-        measured: The steps that ``judge`` has measured; they are not kept.
-    """
+    """Advise on a recording, by the steps that ``judge`` measured: what saves most first, then what has no price."""
     measured = {} if measured is None else measured
     if analysis.kernel_instances.empty or has_amd_gpu(analysis.gpus):
         return ()

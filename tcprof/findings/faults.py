@@ -63,11 +63,7 @@ _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might
 
 
 def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = None) -> tuple[Finding, ...]:
-    """What was lost, what that means for the figures, and what to do; gravest first.
-
-    Args:
-        untraced: What ``find_untraced_by_gpu`` finds, where it is known.
-    """
+    """Find what was lost, what that means for the figures, and what to do; gravest first."""
     texts = analysis.observed.diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))

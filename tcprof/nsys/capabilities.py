@@ -194,14 +194,7 @@ class Capabilities:
 
 
 def read_capabilities(nsys: Nsys, wanted: str = "all") -> Capabilities:
-    """Ask an nsys what it can do here.
-
-    Args:
-        wanted: The GPUs that are to be sampled, as ``--gpus`` names them; others may be held by other ranks.
-
-    Raises:
-        NsysError: If it gives no answer that can be understood.
-    """
+    """Ask an nsys what it can do here with the ``wanted`` GPUs alone: others may be held by other ranks."""
     options = _ask(nsys, "--help").output
     plural = re.search(r"--gpu-metrics-devices\b", options) is not None
     option = "--gpu-metrics-devices" if plural else "--gpu-metrics-device"

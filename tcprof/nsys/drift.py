@@ -10,12 +10,7 @@ _CONSTANTS = "ENUM_"  # begins the names of nsys's tables of constants
 
 
 def find_drift(columns: Mapping[str, Collection[str]], unread: Mapping[str, Collection[str]]) -> str:
-    """Find a table or a column that is renamed or missing, in words; empty where there is none.
-
-    Args:
-        columns: The columns of each table that tcprof reads, by name.
-        unread: The columns of all other tables, by name.
-    """
+    """Find a table or column that is renamed or missing, by those that tcprof reads and all others; empty for none."""
     for table, always in schema.ALWAYS.items():
         if table in columns and (missing := sorted(always - {*columns[table]})):
             return f"its table {table} has no column {missing[0]}, which every version of Nsight Systems writes"

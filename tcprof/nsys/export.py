@@ -90,11 +90,7 @@ def _find_in_folder(folder: Path) -> Path:
 
 
 def check_export(path: Path) -> None:
-    """Make sure that a file is a whole SQLite export of Nsight Systems, without changing it.
-
-    Raises:
-        InputError: If it is not; the message says what it is instead.
-    """
+    """Make sure that a file is a whole SQLite export of Nsight Systems, without changing it, else say what it is."""
     check_is_file(path)
     header = _read_header(path)
     if not header.strip(b"\0"):
@@ -125,11 +121,7 @@ def has_tables_of_nsys(path: Path) -> bool:
 
 
 def read_only_uri(path: Path) -> str:
-    """Write the URI by which SQLite opens a whole database without reading or changing files beside it.
-
-    Raises:
-        InputError: Part of its content lies in a file beside it.
-    """
+    """Write the URI by which SQLite opens a database without changing files; InputError where it is not whole."""
     if _begins(_beside(path, "-journal")).strip(b"\0"):  # SQLite leaves one of zeros, and one that is empty, as it is
         raise InputError(f"{path} is still being written, or writing it was interrupted.", hint=EXPORT_AGAIN)
     log = _beside(path, "-wal")
@@ -180,11 +172,7 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
 
 
 def check_export_place(files: ReportFiles) -> None:
-    """Make sure that a report's export may be written.
-
-    Raises:
-        OutputError: There is a folder or, as it seems, another program's file.
-    """
+    """Make sure that a report's export may be written; OutputError for a folder or another program's file."""
     export = files.export
     if export.is_dir():
         raise OutputError(f"{export} is a folder, but the export needs that path.", hint="Rename it.")
@@ -212,11 +200,7 @@ def _promised_bytes(header: bytes) -> int:
 
 
 def read_tables(path: Path) -> set[str]:
-    """Read the names of an SQLite file's tables and views.
-
-    Raises:
-        InputError: If SQLite cannot read it, or part of it lies in a file beside it.
-    """
+    """Read the names of an SQLite file's tables and views; InputError where that cannot be done, or it is not whole."""
     try:
         with closing(sqlite3.connect(read_only_uri(path), uri=True)) as connection:
             connection.text_factory = bytes
@@ -227,13 +211,7 @@ def read_tables(path: Path) -> set[str]:
 
 
 def make_export(nsys: Nsys, report: Path) -> Path:
-    """Export into a folder beside the report, then rename: an interruption leaves nothing half done.
-
-    Raises:
-        InputError: If the report is damaged, or too new for this nsys.
-        OutputError: If the export cannot be written beside the report.
-        NsysError: If nsys fails for another reason.
-    """
+    """Export into a folder beside the report, then rename: an interruption leaves nothing half done."""
     from tcprof.nsys.own_tables import restore_own_tables  # here: what reads saved analyses does without SQLAlchemy
     from tcprof.nsys.parts import export_report
 

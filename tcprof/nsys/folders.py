@@ -37,12 +37,7 @@ def list_tables(folder: Path) -> list[Path]:
 
 
 def write_sqlite(folder: Path, target: Path) -> None:
-    """Write the tables of a folder into a new SQLite file, values as they are.
-
-    Raises:
-        InputError: A file cannot be read, is damaged, or changed meanwhile.
-        OSError, sqlite3.OperationalError: The target cannot be written.
-    """
+    """Write the tables of a folder into a new SQLite file as they are; InputError where one is damaged or changed."""
     import pyarrow as pa
 
     files = list_tables(folder)

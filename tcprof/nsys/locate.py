@@ -78,11 +78,7 @@ class Survey:
 
 
 def find_nsys(explicit: Path | None = None) -> Nsys:
-    """Find the nsys to use: the first of ``survey_nsys``.
-
-    Raises:
-        NsysError: If there is none, or the named one does not run.
-    """
+    """Find the nsys to use, the first of ``survey_nsys``; NsysError where there is none, or the named one fails."""
     survey = survey_nsys(explicit)
     if survey.programs:
         return survey.programs[0]
@@ -183,11 +179,9 @@ def explain_library(library: str) -> str:
 
 
 def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
-    """Turn a raw recording (``X.qdstrm``) into a report (``X.nsys-rep``) beside it; the raw recording is kept.
+    """Turn a raw recording (``X.qdstrm``), which is kept, into a report beside it.
 
-    Raises:
-        InputError: No importer here can read it; the message repeats what each one said.
-        OutputError: The report cannot be written.
+    InputError: no importer here can read it; it repeats what each said. OutputError: the report cannot be written.
     """
     report = ReportFiles.named(stream).report
     refusals = []

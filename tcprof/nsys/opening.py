@@ -55,11 +55,7 @@ class OpenedExport:
 
     @contextmanager
     def connect(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection for statements that end within a limited time.
-
-        Raises:
-            InputError: SQLite fails, or takes too long.
-        """
+        """Open a connection for statements that end within a limited time; InputError where SQLite fails."""
         try:
             with closing(sqlite3.connect(self.uri, uri=True)) as connection:
                 prepare(connection)

@@ -63,13 +63,7 @@ class ReportFiles:
         return self._with(EXPORT_SUFFIX)
 
     def check(self, force: bool) -> None:
-        """Make sure, before anything is run, that a report can be written.
-
-        nsys finds out only at the end, and then leaves the report in a temporary folder with exit status 0.
-
-        Raises:
-            OutputError: It exists, or its folder is absent or closed.
-        """
+        """Make sure before the run that a report can be written: nsys finds out at the end, and leaves it elsewhere."""
         folder = self.base.parent
         if not folder.is_dir():
             raise OutputError(f"The folder {folder} does not exist.", hint=f"Make it first: mkdir -p '{folder}'")
@@ -95,12 +89,9 @@ class ReportFiles:
 
 
 def fill_in(path: Path) -> Path:
-    """Replace nsys's patterns in a path: %q{VARIABLE}, %h (host), %p (this process), %n (a number), %% (%).
+    """Replace nsys's patterns in a path: %q{VARIABLE}, %h (host), %p (this process), %n (first free number), %% (%).
 
-    The number is the least, from 1 on, with which there is no report yet.
-
-    Raises:
-        UsageError: A variable is not set.
+    UsageError where a variable is not set.
     """
     for number in itertools.count(1):
         filled = Path(_PATTERN.sub(lambda match: _value(match, number), str(path)))  # noqa: B023

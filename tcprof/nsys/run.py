@@ -36,14 +36,7 @@ class Completed:
 
 
 def run_quietly(argv: Sequence[str], timeout_s: float | None = None, *, in_own_group: bool = False) -> Completed:
-    """Run a program, and return its output and status.
-
-    Args:
-        in_own_group: Whether a terminal's Ctrl-C does not reach it.
-
-    Raises:
-        NsysError: It cannot be started, or does not end in time.
-    """
+    """Run a program, if asked out of Ctrl-C's reach, and return output and status; NsysError where it does not end."""
     try:
         process = subprocess.Popen(
             list(argv),

@@ -16,11 +16,7 @@ QUANTITIES = (*TIMES, "tensor_active_pct")
 
 
 def compare_jobs(base: Job, new: Job) -> pd.DataFrame:
-    """Compare the steps of two jobs, see ``tcprof.frames.JOB_COMPARISON``.
-
-    Raises:
-        InputError: A job has no step that all its ranks have.
-    """
+    """Compare the steps of two jobs: ``tcprof.frames.JOB_COMPARISON``; InputError where one shares no step."""
     changes = compare_runs(((_measure(base),), (_measure(new),)))
     return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **changes}))
 

@@ -68,11 +68,7 @@ class Job:
 def join_ranks(
     reduced: Sequence[ReducedRank], failures: Sequence[Failure] = (), per_step: PerStep | None = None
 ) -> Job:
-    """Put the ranks of a job side by side.
-
-    Raises:
-        InputError: There is none, or a recording does not know its rank.
-    """
+    """Put the ranks of a job side by side; InputError where there is none, or one is not known."""
     if not reduced:
         raise _explain_none(failures)
     chosen, warnings = _choose(reduced)

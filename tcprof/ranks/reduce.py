@@ -53,11 +53,7 @@ class ReducedRank:
 
 @python_string_storage()
 def reduce_file(path: str) -> list[ReducedRank]:
-    """Reduce a recording or saved analysis to its ranks: one for each GPU that steps ran on.
-
-    Raises:
-        InputError: The file is absent, damaged, or not a recording.
-    """
+    """Reduce a recording or saved analysis to its ranks, one for each GPU that steps ran on; else InputError."""
     file = Path(path)
     source_type = find_type(file)
     if source_type is SAVED:

@@ -41,11 +41,7 @@ def list_files(file_format: str) -> list[str]:
 
 
 def check_folder(folder: Path, file_format: str, inputs: Iterable[Path], *, force: bool) -> None:
-    """Make sure that ``write_frames`` may write into a folder: what it wrote is replaced.
-
-    Raises:
-        OutputError: It is no folder, or a file in it may not be replaced.
-    """
+    """Make sure that ``write_frames`` may write into a folder: what it wrote is replaced; else OutputError."""
     if os.path.lexists(folder) and not folder.is_dir():
         raise OutputError(f"{folder} is not a folder.", "Give a folder with -o; tcprof creates it if needed.")
     is_own, given = (folder / ABOUT).exists() and is_made_by_tcprof(folder / ABOUT), tuple(inputs)
@@ -96,11 +92,7 @@ _PNG_START = 33  # bytes of the signature and of the first chunk, which must sta
 
 
 def write_figure(drawn: PlotlyFigure, file: str, caption: str, target: Path) -> None:
-    """Write a figure, under the name of its recording's file, in the format of ``SUFFIXES`` that its name ends in.
-
-    Raises:
-        OutputError: It cannot be written, or a drawing needs what is not installed.
-    """
+    """Write a figure, named after its recording's file, in the format of ``SUFFIXES`` that its target ends in."""
     if target.suffix == PAGE_SUFFIX:
         from tcprof.render.html.page import write_page
 

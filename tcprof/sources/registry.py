@@ -26,11 +26,7 @@ _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat'
 
 
 def find_type(path: Path) -> SourceType:
-    """Find the type of source that a recording belongs to, by its content.
-
-    Raises:
-        InputError: The file is absent, or of no type that tcprof reads.
-    """
+    """Find the type of source that a recording belongs to, by its content; InputError where it is none."""
     header = _header(path)
     source_type = next((kind for kind in SOURCE_TYPES if kind.recognizes(path, header)), None)
     if source_type:
@@ -129,11 +125,7 @@ def _count(paths: Sequence[Path], what: str) -> str:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """List the recordings in a folder itself.
-
-    Raises:
-        InputError: It may not be read.
-    """
+    """List the recordings in a folder itself; InputError where it may not be read."""
     try:
         return choose_recordings(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:

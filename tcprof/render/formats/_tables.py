@@ -157,11 +157,7 @@ class _Figures:
 
 
 def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Set a table in lines: its head, its rows, notes on its columns, and titles of those that there is no space for.
-
-    A row is one line. Where names have too little space, the headings with a ``spare`` leave, the highest first; then
-    names lose their middle.
-    """
+    """Set a table in lines, with its head and notes; headings with a ``spare`` leave first, then names are cut."""
     labels = label_rows(table)
     beside = [label for label, row in zip(labels, table.rows, strict=True) if row.cells]
     longest = max((width_of(str(label)) for label in beside), default=0)

@@ -22,10 +22,9 @@ def write(document: "Document", style: Style, file: Writer) -> None:
 
 
 def render(document: "Document") -> str:
-    """Render one suite, in which each condition is a test case.
+    """Render one suite of a test case for each condition; inconclusive ones are skipped, or fail in a strict gate.
 
-    An inconclusive condition is a skipped test, or with a strict gate a failed one. What makes the figures unreliable
-    is a property of the suite, its error output what else the document has to say.
+    What makes the figures unreliable is a property of the suite, its error output what else the document says.
     """
     gate: GateView = document.gate
     results = [

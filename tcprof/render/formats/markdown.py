@@ -28,10 +28,7 @@ def write(document: Document, style: Style, file: Writer) -> None:
 
 
 def render(document: Document, style: Style) -> str:
-    """Render a document as Markdown; names are escaped.
-
-    A verdict comes first, with the outcome of a gate below it, then what makes the figures unreliable.
-    """
+    """Render a document as Markdown, with names escaped: verdict, outcome of a gate, what makes figures unreliable."""
     document_parts = document.shown_on(Medium.SCREEN)
     first = [part for part in document_parts if isinstance(part, Notes) and part.role == VERDICT and part.lines]
     parts = [f"**{escape(part.lines[0])}**" for part in first]

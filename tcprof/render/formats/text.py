@@ -73,10 +73,7 @@ def wrap(text: str, style: Style) -> str:
 
 
 def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
-    """Break text into lines of at most so many columns; the first begins with ``begin``, the others with ``margin``.
-
-    Words stay whole: options such as --format, paths and commands. A value and its unit stay in one line.
-    """
+    """Break text into lines of whole words, after ``begin`` or ``margin``; a value and its unit stay in one line."""
     # For textwrap a character is a column: what takes two is followed by one that printable text does not have.
     wide = "".join(f"{letter}\0" if width_of(letter) == 2 else letter for letter in printable(text))
     wide = join_units(wide, _NO_BREAK)

@@ -26,11 +26,7 @@ _LAUNCHING = {"kernel": "%aunch%Kernel%", "memcpy": "cu%Memcpy%", "memset": "cu%
 
 
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
-    """Read kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
-
-    Args:
-        gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
-    """
+    """Read kernels, copies, sets and graphs in order of start, with ``gpu_of`` a process, -1 for any, and device."""
     kinds = zip(("kernel", "memcpy", "memset", "graph"), schema.ACTIVITY_TABLES, strict=True)
     parts = [_read_kind(database, table, kind, gpu_of) for kind, table in kinds if database.has(table)]
     parts = [part for part in parts if len(part["start_ns"])]
