@@ -18,7 +18,7 @@ import functools
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -63,10 +63,7 @@ def type_id(gpu: int, kind: int = schema.SAMPLE_ROW) -> int:
 
 
 def read_back_signed(values: Iterable[int], width: int | None = None) -> list[int]:
-    """Counts as an export gives them back: stored in ``width`` bytes without a sign, read with one.
-
-    Without a width the fewest bytes that hold the largest value are taken, as Nsight Systems does.
-    """
+    """Counts as an export gives them back: stored in ``width`` bytes, or the fewest, without a sign, read with one."""
     counts = [int(value) for value in values]
     size = max(1, (max(counts, default=0).bit_length() + 7) // 8) if width is None else width
     return [int.from_bytes(count.to_bytes(size, "little"), "little", signed=True) for count in counts]
@@ -179,6 +176,12 @@ class TraceBuilder:
             textId=self._string(name) if registered and name is not None else None,
             text=None if registered else name,
         )
+
+    def steps(self, count: int, period: int, length: int, *, name: str = "step", **place: Any) -> Iterator[int]:
+        """Open so many ranges, one each period, and give the start of each, for what is in it."""
+        for start in range(0, count * period, period):
+            self.range(name, start, start + length, **place)
+            yield start
 
     def mark(self, name: str, at: int, *, thread: int = 1, process: int = PROCESS, domain: str = DOMAIN) -> Self:
         """An NVTX mark."""
@@ -309,17 +312,7 @@ class TraceBuilder:
         metric: str = TENSOR_ACTIVE,
         metric_id: int | None = None,
     ) -> Self:
-        """Samples of a metric, one each period, or at the given times, in the order given.
-
-        Args:
-            values: The values as the export has them; ``read_back_signed`` wraps them.
-            start: Time of the first one.
-            period: Time from one to the next.
-            times: Their times, in place of start and period.
-            gpu: The GPU.
-            metric: The metric's name with its unit.
-            metric_id: Its number, by default the GPU's next one.
-        """
+        """Samples of a metric, one each period from ``start``, or at the given ``times``, as the export has them."""
         self._write_metric(type_id(gpu), metric, metric_id, values, times or self._times(len(values), start, period))
         return self
 
@@ -343,13 +336,7 @@ class TraceBuilder:
         return self
 
     def driver_log(self, watts: Sequence[int | None], *, gpu: int = 0, start: int = 0, **facts: int | None) -> Self:
-        """What the driver says every 100 ms, as ``tcprof profile`` adds it to an export.
-
-        Args:
-            watts: Power.
-            start: Time of the first line.
-            facts: Further columns, the same throughout.
-        """
+        """What the driver says every 100 ms, as ``tcprof profile`` adds it; ``facts`` are the same throughout."""
         for time, value in zip(self._times(len(watts), start, 100 * MS), watts, strict=True):
             power = None if value is None else 1000 * value
             self.row(schema.DRIVER_LOG, timestamp=time, gpu=gpu, power=power, powerLimit=700_000, **facts)
@@ -445,15 +432,7 @@ def _has_bytes(row: tuple[Any, ...]) -> bool:
 def count_at(
     times: np.ndarray, start: np.ndarray, end: np.ndarray, count: np.ndarray, shape: Sequence[Sequence[float]] = ((1,),)
 ) -> np.ndarray:
-    """A cumulative counter at some times, as whole numbers: launches, concurrent or not, count between start and end.
-
-    Args:
-        times: When the counter is read.
-        start: Starts of the launches.
-        end: Their ends.
-        count: What each counts in all.
-        shape: Shares of that in equal parts of its duration; one row, or one for each launch.
-    """
+    """A cumulative counter at some times, as whole numbers; launches count in a shape, one for all or one for each."""
     shares = np.broadcast_to(shape, (len(start), np.shape(shape)[1]))
     knots = np.linspace(start, end, shares.shape[1] + 1, axis=1)
     slopes = np.pad(shares * count[:, None] / np.diff(knots), ((0, 0), (1, 1)))

@@ -55,12 +55,7 @@ def _lag(goal: Floats, lag_us: float) -> Floats:
 
 
 def recorded(name: str, seed: int) -> World:
-    """The launches and the clock of a fixture, with cycles of our own.
-
-    Launches of a class count the same, in a shape of their class; of tensor kernels 5 to 80 % of what passes. The
-    cycles that passed in each sample are those recorded; within a sample the clock goes as it did in each kernel at
-    200 kHz.
-    """
+    """The launches and the clock of a fixture, with cycles of our own, in one shape for each class."""
     plain, is_tensor, ghz, samples = _read(name)
     rng, kind = np.random.default_rng(seed), plain.kind
     share = np.where(is_tensor, rng.uniform(0.05, 0.8, len(is_tensor)), 0)

@@ -62,13 +62,7 @@ def make_analysis(
     file: str = "run.sqlite",
     **changes: Any,
 ) -> Analysis:
-    """A recording whose range ``step`` holds the names, so many times, on each GPU.
-
-    Args:
-        names: Names of the ranges in ``step``; without any there is no range at all.
-        samples: Samples of all GPUs; by default 400 with values from 0 to 90 on each.
-        changes: Attributes of the analysis to set.
-    """
+    """A recording whose range ``step`` holds the names, so many times, on each GPU; ``changes`` are set at last."""
     if samples is None:
         samples = SAMPLES.concat([make_samples(10.0 * (np.arange(400) % 10), gpu=gpu) for gpu in gpus])
     paths = _paths(names)
@@ -199,9 +193,7 @@ def _summary(gpu: int, paths: pd.DataFrame, count: int, sampled: bool = True) ->
 def read_hostile(folder: Path) -> Analysis:
     """A recording, read as any other, whose ranges and kernels have hostile names."""
     trace = TraceBuilder().gpu()
-    for number in range(8):
-        begin = 200_000 * number
-        trace.range("step", begin, begin + 100_000)
+    for begin in trace.steps(8, 200_000, 100_000):
         for place, name in enumerate(HOSTILE):
             start = begin + 10_000 * (place + 1)
             trace.range(name, begin + 10 * place + 10, begin + 10 * place + 18)
@@ -211,10 +203,7 @@ def read_hostile(folder: Path) -> Analysis:
 
 
 class Pages:
-    """Pages in a folder that are written when a test asks for them, each by its function, which gets the path.
-
-    Those that have no function here are asked of ``others``.
-    """
+    """Pages in a folder, each written by its function, or else by ``others``, when a test asks for it."""
 
     def __init__(self, folder, others=None, **writers):
         self._folder, self._others, self._writers = folder, others, writers

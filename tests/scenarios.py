@@ -21,23 +21,14 @@ CLOCKS = (1.98, 1.6, 1.8)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of recording.
+    """A kind of recording."""
 
-    Attributes:
-        what: In a few words.
-        make: A world from a seed.
-        sampler: How it is sampled.
-        error: Bound of the mean error in points, weighted by kernel time.
-        resolved: Least share of the kernels that are resolved: intervals that say nothing hold anything.
-        modules: Least share of the modules whose intervals hold.
-    """
-
-    what: str
-    make: Callable[[int], World]
-    sampler: Sampler = PLAIN
-    error: float = 0.2
-    resolved: float = 0.9
-    modules: float = 0.9
+    what: str  # in a few words
+    make: Callable[[int], World]  # a world from a seed
+    sampler: Sampler = PLAIN  # how it is sampled
+    error: float = 0.2  # bound of the mean error in points, weighted by kernel time
+    resolved: float = 0.9  # least share of the kernels that are resolved: intervals that say nothing hold anything
+    modules: float = 0.9  # least share of the modules whose intervals hold
 
     def measure(self, seeds: int) -> pd.DataFrame:
         """All kernels of so many worlds, see ``World.measure``."""
@@ -162,10 +153,7 @@ def some_wait(seed: int, number: int = 12) -> World:
 
 
 def twins(seed: int, number: int = 12, ranges: bool = True) -> World:
-    """Two layers, in which one kernel of three does other work, with the same name, grid and duration.
-
-    Without ranges only their order in the step tells them apart, which something else begins and ends.
-    """
+    """Two layers, told apart by range or else order alone, in which one kernel of three does other work."""
     rng, kernels = np.random.default_rng(seed + 11), draw(seed, number=12, us=(5, 200))
     active = [[float(rng.uniform(0, 0.9)) if i % 3 == 0 else k.active for i, k in enumerate(kernels)] for _ in range(2)]
     layers = [

@@ -233,9 +233,7 @@ def waiting_steps(folder: Path) -> Step:
     """Steps of 1 ms: a kernel, a wait for it, 0.2 ms on the CPU, a second kernel that the CPU does not wait for."""
     strings: dict[str, object] = {}
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for at in builder.steps(8, MS, 990 * US):
         builder.kernel("a", at + 10 * US, at + 410 * US, launched=at)
         builder.row("CUPTI_ACTIVITY_KIND_RUNTIME", **wait(strings, at + 20 * US, at + 420 * US))
         builder.kernel("b", at + 630 * US, at + MS, launched=at + 620 * US)
@@ -253,9 +251,7 @@ def test_steps_played_again_are_as_long_as_recorded_and_shorter_without_waits(tm
 
 def test_fewer_launches_leave_fewer_pauses_between_kernels(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 400 * US)
+    for at in builder.steps(8, MS, 400 * US):
         for place in range(100):  # queued: each begins 2 µs after the one before
             start = at + 500 * US + place * 10 * US
             builder.kernel("a", start, start + 8 * US, launched=at + place * 3 * US)
@@ -273,9 +269,7 @@ def test_a_wait_costs_what_the_step_is_shorter_without_it(tmp_path: Path) -> Non
 
 def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         builder.kernel("a", at + 10 * US, at + 629 * US, launched=at)
         builder.kernel("b", at + 630 * US, at + 990 * US, correlation=1000 + number)
         slow = {"start": at + 20 * US, "end": at + 625 * US, "globalTid": 1 << 48 | 1000 << 24 | 1}
@@ -288,9 +282,8 @@ def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> 
 
 def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * 10 * MS
-        builder.range("step", at, at + 9 * MS).range("MPI_Recv", at + MS, at + 8 * MS - 20 * US, domain="MPI")
+    for at in builder.steps(8, 10 * MS, 9 * MS):
+        builder.range("MPI_Recv", at + MS, at + 8 * MS - 20 * US, domain="MPI")
         builder.kernel("a", at + 10 * US, at + 100 * US, launched=at + 5 * US)
         builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
     (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
@@ -389,9 +382,7 @@ def uneven(folder: Path, first: int, second: int) -> Analysis:
     builder = TraceBuilder()
     for gpu, done in enumerate((first, second)):
         builder.gpu(gpu)
-        for number in range(8):
-            at = number * MS
-            builder.range("step", at, at + 500 * US, thread=gpu + 1)
+        for at in builder.steps(8, MS, 500 * US, thread=gpu + 1):
             place = {"device": gpu, "thread": gpu + 1, "stream": 7}
             builder.kernel(GEMM, at + 5 * US, at + done * US, launched=at + gpu, **place)
             builder.kernel("ncclDevKernel_AllReduce", at + done * US, at + 990 * US, launched=at + 2 + gpu, **place)

@@ -39,9 +39,7 @@ def test_copies_win_no_more_than_what_they_can_run_beside(find: Find) -> None:
 def small_kernels(load: int, name: str = TREE, waits: bool = False) -> TraceBuilder:
     """Steps of 1 ms of small kernels, but for some time in which the CPU loads, or waits at the end."""
     builder = TraceBuilder().gpu()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         if load:
             builder.range("load", at + 5 * US, at + load)
         for launched in range(at + load + 10 * US, at + (800 if waits else 980) * US, 10 * US):

@@ -64,9 +64,7 @@ def test_waits_of_an_optimizer_are_its_own(outer: str, advised: bool, find: Find
 def launching(sizes: int) -> TraceBuilder:
     """Eight launch-bound steps with grids of so many sizes, one after the other."""
     builder = TraceBuilder().gpu()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         for place in range(90):
             start = at + place * 11 * US
             builder.kernel(MUL, start + 6 * US, start + 8 * US, launched=start, gridX=100 + number % sizes)
@@ -92,9 +90,8 @@ def test_graphs_of_sizes_that_change_come_after_padding(sizes: int, first: str, 
 )
 def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies: bool, action: str, find: Find) -> None:
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * 3 * MS
-        builder.range("step", at, at + 3 * MS).range(name, at, at + 2 * MS)
+    for at in builder.steps(8, 3 * MS, 3 * MS):
+        builder.range(name, at, at + 2 * MS)
         if copies:
             builder.copy("host to device", at + 2 * MS + 5 * US, at + 2 * MS + 9 * US, launched=at + 2 * MS)
         builder.kernel("gemm", at + 2 * MS + 20 * US, at + 3 * MS, launched=at + 2 * MS + 10 * US)
@@ -106,9 +103,7 @@ def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies:
 def test_few_calls_that_launch_explain_no_long_idle_time(calls: int, rule: str, find: Find) -> None:
     """Steps of 1 ms that work for 300 µs, launched by one call of a graph, or by calls that take up the step."""
     builder = TraceBuilder()
-    for number in range(12):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(12, MS, 990 * US)):
         for call in range(calls):
             begun, correlation = at + 10 * US + call * 960 * US // calls, 1000 + calls * number + call
             builder.launch(begun, correlation, returned=begun + 15 * US)

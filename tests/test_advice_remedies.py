@@ -24,9 +24,7 @@ def told(advice: Advice) -> str:
 def small_kernels(graph: str) -> TraceBuilder:
     """Eight steps of 1 ms, in which the CPU launches a small kernel every 25 µs, and maybe a graph at first."""
     builder = TraceBuilder().gpu()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         call = 5000 + number
         if graph == "whole":
             builder.graph(at + 5 * US, at + 15 * US, launched=at, correlation=call)

@@ -111,9 +111,7 @@ def test_training_in_float16_without_a_scaler_is_told_without_a_price(find: Find
 def backward(again: str) -> TraceBuilder:
     """Eight steps of a module, forward, and in the backward pass within a range of our own."""
     builder = TraceBuilder().gpu()
-    for number in range(8):
-        at = number * 100 * US
-        builder.range("step", at, at + 100 * US, domain=DOMAIN)
+    for number, at in enumerate(builder.steps(8, 100 * US, 100 * US, domain=DOMAIN)):
         builder.range("forward", at + 5 * US, at + 40 * US, domain=DOMAIN)
         builder.range("Net", at + 10 * US, at + 30 * US, domain=DOMAIN)
         builder.range("backward", at + 50 * US, at + 95 * US, domain=DOMAIN)

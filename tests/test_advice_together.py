@@ -140,9 +140,7 @@ def record_one_without_steps(folder: Path) -> Analysis:
 def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path: Path) -> None:
     """As by ``nn.DataParallel``: one process, and an optimizer that runs on the first GPU alone."""
     builder = TraceBuilder().gpu(0).gpu(1)
-    for number in range(20):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for at in builder.steps(20, MS, 990 * US):
         for gpu in (0, 1):
             place = {"device": gpu, "stream": 7 + gpu}
             builder.kernel(BF16, at + 20 * US, at + 400 * US, launched=at + gpu, **place)

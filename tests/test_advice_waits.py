@@ -58,9 +58,7 @@ def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Pa
 def training(*names: str, waits_after: tuple[int, ...]) -> TraceBuilder:
     """Eight steps of kernels of 100 µs, each launched 10 µs before; after some the CPU waits for their end."""
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         for place, name in enumerate(names):
             start = at + place * 190 * US
             builder.kernel(name, start + 10 * US, start + 110 * US, launched=start)
@@ -94,9 +92,8 @@ PIN, DO_NOT_BLOCK, KEEP = (
 def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **memory: int) -> TraceBuilder:
     """Eight steps that each wait for a copy of 4 KB, whose call returns at once, between two kernels."""
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US).kernel("gemm", at + 10 * US, at + 380 * US, launched=at)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
+        builder.kernel("gemm", at + 10 * US, at + 380 * US, launched=at)
         call = 1000 + 2 * number
         builder.launch(at + 20 * US, call, returned=at + 30 * US)
         builder.copy(direction, at + 380 * US, at + 385 * US, correlation=call, bytes=4096, **memory)
@@ -161,9 +158,7 @@ def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path:
 def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
     """Steps that wait 70 % of the time, in which the GPU works, and leave it idle for 4 %."""
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         for place in range(3):
             start = at + 20 * US + place * 320 * US
             builder.kernel("gemm", start, start + 320 * US, launched=at + place * 10 * US)
@@ -244,9 +239,8 @@ def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
 def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pace(tmp_path: Path) -> None:
     """Steps of 1 ms: a kernel and a wait for it, and 0.5 ms in which the CPU does something else."""
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US).range("load", at + 460 * US, at + 980 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
+        builder.range("load", at + 460 * US, at + 980 * US)
         builder.kernel("gemm", at + 10 * US, at + 400 * US, launched=at)
         builder.launch(at + 20 * US, 1000 + number, returned=at + 450 * US, name=SYNCHRONIZE)
     step, advice = read(builder, tmp_path)
@@ -283,18 +277,15 @@ def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(
 
 def test_first_steps_that_allocate_are_no_finding(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    for number in range(4):
-        at = number * MS
-        builder.range("step", at, at + 990 * US).kernel("a", at + 10 * US, at + 100 * US, launched=at)
+    for number, at in enumerate(builder.steps(4, MS, 990 * US)):
+        builder.kernel("a", at + 10 * US, at + 100 * US, launched=at)
         builder.launch(at + 110 * US, 1000 + number, returned=at + 900 * US, name="cudaFree_v3020")
     assert "synchronizing-calls" not in read(builder, tmp_path)[1]
 
 
 def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path: Path) -> None:
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * MS
-        builder.range("step", at, at + 990 * US)
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         for place in range(19):
             start = at + place * 50 * US
             builder.kernel("small", start + 10 * US, start + 20 * US, launched=start)

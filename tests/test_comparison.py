@@ -26,9 +26,7 @@ ASSUMED = (
 def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
     """Steps of 100 µs with a kernel of the given length in each inner range, under samples of one value."""
     builder = TraceBuilder().gpu(0, gpu).recorded(duration=100_000 * count)
-    for i in range(count):
-        at = 100_000 * i
-        builder.range("step", at, at + 80_000)
+    for at in builder.steps(count, 100_000, 80_000):
         for k, name in enumerate(inner):
             builder.range(name, at + 10_000 * k, at + 10_000 * (k + 1))
             launched = at + 10_000 * k + 1

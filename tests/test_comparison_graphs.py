@@ -25,9 +25,7 @@ def steps(
 ):
     """Steps with kernels launched one by one, then some in a graph, which is recorded as a whole or not."""
     builder = TraceBuilder().gpu().recorded(duration=length * count)
-    for number in range(count):
-        at = length * number
-        builder.range("step", at, at + length - 1000)
+    for at in builder.steps(count, length, length - 1000):
         start = at + 5_000
         for place, (name, taken) in enumerate(outside):
             builder.kernel(name, start, start + taken, launched=at + 10 + place)

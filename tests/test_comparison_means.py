@@ -111,9 +111,8 @@ SMS, PARTS = 132, 4
 def sampled(exact, rounded, folder, name, count=20):
     """Steps of 100 µs under samples of 10 µs, as cycles, or as whole percentages with 1 for anything above 0."""
     builder = TraceBuilder().gpu().recorded(duration=100_000 * count)
-    for number in range(count):
-        at = 100_000 * number
-        builder.range("step", at, at + 99_000).kernel("gemm", at + 10, at + 98_000, launched=at + 1)
+    for at in builder.steps(count, 100_000, 99_000):
+        builder.kernel("gemm", at + 10, at + 98_000, launched=at + 1)
     samples = np.tile(exact, 10 * count // len(exact))
     if rounded:
         builder.samples(np.where(samples > 0, np.maximum(np.round(samples), 1), 0).astype(int).tolist())

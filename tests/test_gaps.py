@@ -59,9 +59,8 @@ def test_a_gap_is_the_time_between_two_activities(fixture_file: Path) -> None:
 def make_steps(*, wait: int = 0, name: str = "data") -> TraceBuilder:
     """Eight steps of 10 ms with gaps of 50 µs, 700 µs and, up to the next step, 8.25 ms."""
     builder = TraceBuilder()
-    for number in range(8):
-        at = number * 10 * MS
-        builder.range("step", at, at + 2 * MS).range("forward", at, at + 400 * US)
+    for number, at in enumerate(builder.steps(8, 10 * MS, 2 * MS)):
+        builder.range("forward", at, at + 400 * US)
         builder.kernel("gemm", at + 10 * US, at + 110 * US, launched=at)
         builder.kernel("gemm", at + 160 * US, at + 260 * US, launched=at + 150 * US)
         if wait:

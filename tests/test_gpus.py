@@ -35,9 +35,8 @@ def analysis(tmp_path_factory):
     builder = TraceBuilder()
     for gpu in range(GPUS):
         builder.gpu(gpu).samples([10 + gpu] * 60, gpu=gpu)
-    for step in range(3):
-        start = 100_000 * step
-        builder.range("step", start, start + 90_000).range("forward", start + 10, start + 80_000)
+    for start in builder.steps(3, 100_000, 90_000):
+        builder.range("forward", start + 10, start + 80_000)
         for gpu in range(GPUS):
             end = start + 20_000 + 1_000 * gpu
             builder.kernel("gemm", start + 5_000, end, launched=start + 100 + gpu, device=gpu)

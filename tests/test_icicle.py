@@ -96,9 +96,7 @@ def test_epochs_are_one():
 def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
     """Steps of ten kernels with gaps of 1 ms but one of 3 ms: a bar of 12 ms is not one gap."""
     builder = TraceBuilder().gpu().recorded(1_000 * MS)
-    for step in range(6):
-        start = 100 * MS * step
-        builder.range("step", start, start + 60 * MS)
+    for start in builder.steps(6, 100 * MS, 60 * MS):
         for number in range(10):
             begin = start + 10 + 5 * MS * number + (2 * MS if number > 5 else 0)
             builder.kernel(f"k{number}", begin, begin + 4 * MS, launched=start + 1 + number)

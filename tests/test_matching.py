@@ -139,9 +139,7 @@ def test_a_kernel_that_is_usual_on_one_side_and_rare_on_the_other_is_the_same(tm
 def test_order_is_that_of_launch_not_that_in_which_streams_ran(tmp_path):
     def overlapped(first, second):
         builder = TraceBuilder().gpu()
-        for number in range(6):
-            begin = STEP * number
-            builder.range("step", begin, begin + 1000)
+        for begin in builder.steps(6, STEP, 1000):
             builder.kernel(first, begin + 5000, begin + 9000, launched=begin + 10, stream=1)
             builder.kernel(second, begin + 4000, begin + 6000, launched=begin + 20, stream=2)
         return builder

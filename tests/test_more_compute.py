@@ -75,11 +75,7 @@ def test_no_rank_is_accused_by_compute_where_none_has_more(job: str) -> None:
 
 
 def paced_by_cpus(rng: np.random.Generator, ranks: int, slower: float = 0.0) -> tuple[np.ndarray, ...]:
-    """Own times, compute and what it was slowed by beside waiting collectives; one rank may have more work.
-
-    As in FSDP on four H200s: own times vary by 5 % in stretches of steps, the compute of equal ranks differs by 0.6 %,
-    and that of ranks that wait for another is up to half as much longer as the other's.
-    """
+    """Own times, compute and what waits slowed, as in FSDP on four H200s; one rank may have more work."""
     compute = 0.8 * noisy(rng, ranks, spread=0.006)
     own = compute + 8e6 + 5 * (noisy(rng, ranks, spread=0.0, alike=0.9) - 40e6)
     slow = ranks // 2

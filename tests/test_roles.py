@@ -26,11 +26,7 @@ GENERATE = ([PREFILL] + [DECODE] * 9) * 3
 
 
 def loop(steps, trace=None, slow=(), name="step", calls=None, waits=None, gap=100):
-    """Ranges of one name, each with the kernels given, one after the other; those of some numbers take longer.
-
-    ``calls`` has the name of the API call that each of some steps makes in a gap amid its kernels; ``waits`` how long
-    that is, where it is not 20 µs.
-    """
+    """Ranges of one name with kernels, some ``slow``; ``calls`` in gaps of some steps last ``waits``, else 20 µs."""
     trace, start = trace or TraceBuilder().gpu(), 0
     for number, kernels in enumerate(steps):
         first, factor = start, 5 if number in slow else 1

@@ -28,9 +28,8 @@ COMMANDS = ("show", "timeline")
 def steps() -> TraceBuilder:
     """A recording with steps, modules, two GPUs' numbers and all that is saved of one."""
     builder = TraceBuilder().gpu().recorded(2_000_000).exported()
-    for step in range(8):
-        at = 100_000 * step
-        builder.range("step", at, at + 90_000).range("forward", at + 1_000, at + 40_000)
+    for at in builder.steps(8, 100_000, 90_000):
+        builder.range("forward", at + 1_000, at + 40_000)
         builder.kernel("sm90_xmma_gemm_f16f16_f16f32", at + 5_000, at + 50_000, launched=at + 2_000)
         builder.kernel("elementwise", at + 60_000, at + 80_000, launched=at + 50_000)
         builder.copy("host to device", at + 1_000, at + 4_000, launched=at + 500)

@@ -109,10 +109,7 @@ def test_steps_hold_the_time_between_steps_too(name):
 
 
 def training(steps=(400, 100, 100, 100, 100, 100, 100, 100), first="warm"):
-    """Steps in an epoch: half of each is one kernel. The first, four times as long, compiles in a range of its own.
-
-    Tensor Active is 0 in the first step and 50 under the kernels of all others.
-    """
+    """Steps in an epoch, half of each one kernel with Tensor Active 50; the first compiles for four times as long."""
     trace, at, samples = TraceBuilder().gpu().range("epoch", 0, sum(steps) * US), 0, []
     for number, length in enumerate(steps):
         trace.range("step", at, at + length * US - 10)

@@ -39,10 +39,7 @@ def test_every_moment_has_the_first_class_that_applies(drawn):
 
 
 def test_classes_in_order_where_they_overlap(tmp_path):
-    """From names: the GEMM first, then other kernels, NCCL's and copies; what is left is idle.
-
-    A name that does not say whether a kernel uses the Tensor Cores leaves it unresolved.
-    """
+    """From names: the GEMM, other kernels (unresolved if unnamed), NCCL's and copies; what is left is idle."""
     trace = (
         TraceBuilder()
         .gpu()

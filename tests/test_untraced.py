@@ -177,9 +177,8 @@ def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
 def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 90) -> Report:
     """GPU 0 works in steps; GPU 1 is as busy as its samples say, with so much of its work traced."""
     builder = TraceBuilder().gpu(0).gpu(1).recorded(2_000_000)
-    for step in range(10):
-        at = step * 200_000
-        builder.range("step", at, at + 190_000).kernel("gemm", at + 10_000, at + 150_000, launched=at + 5_000)
+    for at in builder.steps(10, 200_000, 190_000):
+        builder.kernel("gemm", at + 10_000, at + 150_000, launched=at + 5_000)
     for metric in (TENSOR_ACTIVE, GR_ACTIVE):
         builder.samples([90 * (1 <= place % 20 < 15) for place in range(200)], metric=metric)
     for metric in metrics:

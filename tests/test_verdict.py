@@ -22,19 +22,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 def step_trace(kernels=4, kernel=5 * US, every=40 * US, host=None, gap=0, steps=10, copies=0, active=0, name="step"):
-    """Steps that launch kernels of one length at fixed distances, one after the other.
-
-    Args:
-        kernels: Kernels of a step.
-        kernel: Length of each.
-        every: Time from one kernel's start to the next one's.
-        host: Length of the step on the CPU; by default as long as on the GPU.
-        gap: Time on the GPU from a step's last kernel to the next one's first.
-        steps: Number of steps.
-        copies: Length of a copy behind each kernel.
-        active: Tensor Active of the samples under the kernels' steps.
-        name: Name of the step.
-    """
+    """Steps that launch kernels of one length at fixed distances, with copies behind them and gaps between steps."""
     trace = TraceBuilder().gpu()
     window = (kernels - 1) * every + kernel + copies
     begin = 1_000 * US
@@ -111,12 +99,7 @@ PLAIN, TENSOR = "plain_product", "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize
 
 
 def products(*runs, name=""):
-    """Kernels of 1 ms one after the other, 54 % of them plain; each run of so many may be in ranges of a name.
-
-    Args:
-        runs: Name and number of each run's kernels.
-        name: Name of a range around each plain kernel; empty for none.
-    """
+    """Kernels of 1 ms one after the other, 54 % of them plain, each of which may be in a range; in runs of names."""
     trace, cycles, at = TraceBuilder().gpu(), [], 1_000 * US
     for kernel, count in runs:
         for _ in range(count):

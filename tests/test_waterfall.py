@@ -24,9 +24,7 @@ STEP = 200_000
 def program(*work, steps=6, samples=None):
     """Steps of 200 µs with the same work: (kernel, start, end) after the step's start; a kernel of "" is a copy."""
     builder = TraceBuilder().gpu()
-    for number in range(steps):
-        begin = STEP * number
-        builder.range("step", begin, begin + STEP - 1000)
+    for begin in builder.steps(steps, STEP, STEP - 1000):
         for place, (name, start, end) in enumerate(work):
             options = {"launched": begin + 10 * place + 10, "stream": place}
             if name:

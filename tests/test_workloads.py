@@ -43,10 +43,7 @@ def opened_paths(events):
 
 
 def run_recorded(script, *options, **constants):
-    """Run a script in this process, as starting torch takes longer than it: its output and the ranges it opened.
-
-    ``constants`` are those of other scripts that it imports: ``convnet={"CHANNELS": (8, 16)}``.
-    """
+    """Run a script in this process: its output and its ranges; ``constants`` are those of scripts that it imports."""
     events, output = [], io.StringIO()
 
     @contextlib.contextmanager

@@ -41,36 +41,22 @@ MODEL = "Net"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of a synthetic program.
+    """A kernel of a synthetic program."""
 
-    Attributes:
-        name: Its name; ``untraced`` leaves its launches out of the trace.
-        us: Duration at the highest clock.
-        active: Share of the tensor pipes' cycles that it uses.
-        shape: Shares of its cycles in equal parts of its duration.
-        vary: Relative deviation of its launches' cycles.
-        jitter: That of their durations.
-        tied: Whether launches with more cycles last longer.
-        every: It runs in each step with this number, or
-        only: only in this one.
-        place: The range that launches it; its name where that is empty.
-        early_us: From and to: so long before the end of what runs before it, its launches are recorded to start; they
-            count from that end on (programmatic dependent launch).
-        waits: Whether they do; else they count from their start on.
-    """
-
-    name: str
-    us: float
-    active: float
-    shape: tuple[float, ...] = (0.4, 1, 1, 1, 1, 1, 0.4)
-    vary: float = 0.0
-    jitter: float = 0.01
-    tied: bool = False
-    every: int = 1
-    only: int | None = None
-    place: str = ""
+    name: str  # its name; ``untraced`` leaves its launches out of the trace
+    us: float  # duration at the highest clock
+    active: float  # share of the tensor pipes' cycles that it uses
+    shape: tuple[float, ...] = (0.4, 1, 1, 1, 1, 1, 0.4)  # shares of its cycles in equal parts of its duration
+    vary: float = 0.0  # relative deviation of its launches' cycles
+    jitter: float = 0.01  # that of their durations
+    tied: bool = False  # whether launches with more cycles last longer
+    every: int = 1  # it runs in each step with this number, or
+    only: int | None = None  # only in this one
+    place: str = ""  # the range that launches it; its name where that is empty
+    # From and to: so long before the end of what runs before it, its launches are recorded to start; they count
+    # from that end on (programmatic dependent launch)
     early_us: tuple[float, float] = (0, 0)
-    waits: bool = True
+    waits: bool = True  # whether they do; else they count from their start on
 
     def runs_in(self, step: int) -> bool:
         return step % self.every == 0 if self.only is None else step == self.only
@@ -78,58 +64,34 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a world is sampled.
+    """How a world is sampled."""
 
-    Attributes:
-        period: In ns.
-        late: By how much samples are stamped later than what they show, in ns.
-        drift: By how much that grows each second, in µs: parts in a million.
-        lost: Share of the samples that are lost, in runs of ``lost_run``.
-        rounded: Whether only whole percentages are written.
-        with_clock: Whether cycles that pass are written.
-        jitters: Whether its period does.
-        stamps: Standard deviation by which each stamp of a sample is off, in ns.
-        launches: The same of each launch.
-    """
-
-    period: int = 50 * US
-    late: int = 0
-    drift: float = 0.0
-    lost: float = 0.0
+    period: int = 50 * US  # in ns
+    late: int = 0  # by how much samples are stamped later than what they show, in ns
+    drift: float = 0.0  # by how much that grows each second, in µs: parts in a million
+    lost: float = 0.0  # share of the samples that are lost, in runs of ``lost_run``
     lost_run: int = 20
-    rounded: bool = False
-    with_clock: bool = True
-    jitters: bool = True
-    stamps: float = 0.0
-    launches: float = 0.0
+    rounded: bool = False  # whether only whole percentages are written
+    with_clock: bool = True  # whether cycles that pass are written
+    jitters: bool = True  # whether its period does
+    stamps: float = 0.0  # standard deviation by which each stamp of a sample is off, in ns
+    launches: float = 0.0  # the same of each launch
 
 
 @dataclass(frozen=True)
 class World:
-    """Launches with their cycles, a clock, and idle time around them.
-
-    Attributes:
-        kind: Number of the kernel of each launch, in order of start.
-        start: In ns.
-        end: In ns.
-        stream: Number of the stream.
-        cycles: Of each launch.
-        begin: When it begins to count.
-        clock: SM clock in GHz at times in ns: borders and values.
-        seed: For the sampler.
-        gpu: The GPU's number.
-    """
+    """Launches with their cycles, a clock, and idle time around them."""
 
     kernels: tuple[Kernel, ...]
-    kind: Ints
-    start: Ints
-    end: Ints
-    stream: Ints
-    cycles: Floats
-    begin: Ints
-    clock: tuple[Floats, Floats]
-    seed: int = 0
-    gpu: int = 0
+    kind: Ints  # number of the kernel of each launch, in order of start
+    start: Ints  # in ns
+    end: Ints  # in ns
+    stream: Ints  # number of the stream
+    cycles: Floats  # of each launch
+    begin: Ints  # when it begins to count
+    clock: tuple[Floats, Floats]  # SM clock in GHz at times in ns: borders and values
+    seed: int = 0  # for the sampler
+    gpu: int = 0  # the GPU's number
 
     def passed(self, times: Ints | Floats) -> Floats:
         """Cycles of all pipes that have passed at some times."""
@@ -449,12 +411,7 @@ def join_worlds(*worlds: World) -> World:
 
 
 def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
-    """A world in which another process has slices of the time: what runs then waits, and lasts longer.
-
-    Args:
-        kernel: What the other process runs, for 0.4 to 2 times its length at 0.3 to 1 of its rate.
-        share: Of the world's time.
-    """
+    """A world in which another process has slices of a share of the time, at 0.3 to 1 of a kernel's rate."""
     rng, span = np.random.default_rng(seed + 7), int(world.end.max())
     number = max(3, int(share * span / US / kernel.us))
     at = np.sort(rng.integers(0, span, number))
@@ -469,13 +426,7 @@ def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
 
 
 def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = False) -> Path:
-    """An export of a world. Each launch lies in a range of its kernel's name, which is open when it begins.
-
-    Kernels with a place are in a module of that name instead.
-
-    Args:
-        wrapped: Whether counts are stored in the fewest bytes and read back with a sign, as nsys does.
-    """
+    """An export of a world, with launches in ranges, or modules, of their kernels; wrapped, as nsys stores counts."""
     trace, samples = TraceBuilder().gpu(world.gpu, "NVIDIA H200", chip="GH100", sm_count=SMS), world.samples(sampler)
     seen, last = world.recorded(sampler), int(world.end.max())
     if any(kernel.place for kernel in world.kernels):

@@ -80,10 +80,7 @@ def shared_tab(browser):
 
 @pytest.fixture
 def visit(browser, shared_tab):
-    """Opens a page as if it were the first one.
-
-    ``script`` runs before its own; ``zoom`` is the browser's, which has larger pixels and fewer. Either has a new tab.
-    """
+    """Opens a page as if it were the first one, in a new tab if ``script`` runs before its own, or ``zoom`` is set."""
     tabs = []
 
     def open_page(path, width=1280, scheme="light", reduced_motion="no-preference", script=None, zoom=1):

@@ -110,11 +110,7 @@ def _compare(case: Case, outcome: Outcome, folder: Path) -> list[Symptom]:
 
 
 def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) -> tuple[list[Result], bool]:
-    """Run cases in several processes, each of which writes its results into a file.
-
-    Returns:
-        The results, and whether one of the processes failed: it did not do all of its cases.
-    """
+    """Run cases in several processes; the results, and whether one of the processes did not do all of its cases."""
     jobs = max(1, min(options.jobs, options.cases))
     children = {}
     for job in range(jobs):

@@ -19,21 +19,13 @@ Mutated = tuple[Path, list[str], int]  # where the file is, what was done, and h
 
 @dataclass(frozen=True)
 class Case:
-    """A case that was made.
+    """A case that was made."""
 
-    Attributes:
-        path: The file that was mutated; whatever else the case reads lies in the same folder.
-        mutations: What was done, in words.
-        arguments: The command.
-        original: What was mutated.
-        replacement: What takes its place while it is read.
-    """
-
-    path: Path
-    mutations: list[str]
-    arguments: list[str]
-    original: Path
-    replacement: Replacement | None = None
+    path: Path  # the file that was mutated; whatever else the case reads lies in the same folder
+    mutations: list[str]  # what was done, in words
+    arguments: list[str]  # the command
+    original: Path  # what was mutated
+    replacement: Replacement | None = None  # what takes its place while it is read
 
 
 def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:

@@ -80,10 +80,7 @@ def check_row(row: Row, where: str) -> Iterator[str]:
 
 
 def check_rows(rows: Iterable[Row], where: str) -> Iterator[str]:
-    """What rows of a table add up to: shares of a GPU's kernel time, or of an account, are at most all of it.
-
-    Of a tree its roots do, with all phases of each.
-    """
+    """What rows of a table, or roots of a tree, add up to: at most a GPU's kernel time, or all of an account."""
     sums: dict[tuple[Any, Any], float] = defaultdict(float)
     for row in rows:
         is_part = row.get("depth", 1) == 1 and row.get("phase", "all") == "all"

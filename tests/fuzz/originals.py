@@ -53,9 +53,8 @@ def _steps() -> TraceBuilder:
     builder.captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "100000").captured("GPU_METRICS_OPTIONS:GPU_0", "1")
     builder.system("NvDriverVersion", "580.1.2").diagnostic("warning", "Not all events might have been collected.")
     tensor, cycles = [], []
-    for step in range(10):
-        at = step * 2 * MS
-        builder.range("step", at, at + 1_800_000).range("forward", at + 1000, at + 700_000, registered=True)
+    for at in builder.steps(10, 2 * MS, 1_800_000):
+        builder.range("forward", at + 1000, at + 700_000, registered=True)
         builder.range("backward", at + 700_000, at + 1_700_000, domain="torch")
         builder.range("loader", at, at + 300_000, thread=2, start_end=True)
         builder.kernel("sm90_xmma_gemm_f16f16_f16f32_f32", at + 100_000, at + 700_000, launched=at + 5000)

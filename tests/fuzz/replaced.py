@@ -17,19 +17,12 @@ MOST_CALLS = 20_000
 
 @dataclass(frozen=True)
 class Replacement:
-    """What takes a file's place.
+    """What takes a file's place."""
 
-    Attributes:
-        path: The file that is replaced.
-        other: What replaces it.
-        calls: The number of calls within tcprof after which it does.
-        in_place: Whether its bytes are written over instead of another file renamed over it.
-    """
-
-    path: Path
-    other: Path
-    calls: int
-    in_place: bool
+    path: Path  # the file that is replaced
+    other: Path  # what replaces it
+    calls: int  # the number of calls within tcprof after which it does
+    in_place: bool  # whether its bytes are written over instead of another file renamed over it
 
     def __str__(self) -> str:
         how = "written over" if self.in_place else "replaced"
@@ -68,15 +61,7 @@ def choose_replacement(random: Random, path: Path, original: Path, originals: li
 def judge_replaced(
     replacement: Replacement, arguments: list[str], outcome: Outcome, content: bytes, folder: Path
 ) -> Iterator[Symptom]:
-    """Whether what a command said is what it says of one of the two contents; it may refuse instead.
-
-    Args:
-        replacement: What took the file's place meanwhile.
-        arguments: The command.
-        outcome: How it ended.
-        content: What the file had before.
-        folder: An empty folder to run the command in again.
-    """
+    """Whether what a command said is what it says of one of the two contents; it may refuse instead."""
     if outcome.status not in (0, 1) or arguments.count(str(replacement.path)) != 1:
         return
     replacement.path.unlink(missing_ok=True)

@@ -24,27 +24,17 @@ PACKAGE = "/tcprof/"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended.
+    """How a command ended."""
 
-    Attributes:
-        status: Its exit status; minus the signal's number where one ended it.
-        crash: Type of the exception that left the package or made it give up, and where it was raised; empty for none.
-        message: That exception's message.
-        cpu_s: Its CPU time.
-        peak_bytes: Its most memory.
-        out: What it printed.
-        err: What it printed on the error stream.
-        folder: Where it ran: ``work`` has its outputs, ``tmp`` its temporary files.
-    """
-
-    status: int
+    status: int  # its exit status; minus the signal's number where one ended it
+    # Type of the exception that left the package or made it give up, and where it was raised; empty for none
     crash: str
-    message: str
-    cpu_s: float
-    peak_bytes: int
-    out: bytes
-    err: bytes
-    folder: Path
+    message: str  # that exception's message
+    cpu_s: float  # its CPU time
+    peak_bytes: int  # its most memory
+    out: bytes  # what it printed
+    err: bytes  # what it printed on the error stream
+    folder: Path  # where it ran: ``work`` has its outputs, ``tmp`` its temporary files
 
     @property
     def work(self) -> Path:
@@ -103,13 +93,7 @@ def warm_up(original: Path, folder: Path) -> None:
 
 
 def run_command(arguments: list[str], folder: Path, prepare: Callable[[], None] = lambda: None) -> Outcome:
-    """Run a command in a child.
-
-    Args:
-        arguments: The command and its options.
-        folder: An empty folder for its outputs, printed and written, and its temporary files.
-        prepare: What the child does before.
-    """
+    """Run a command in a child, in an empty folder for its outputs and temporary files."""
     for name in ("work", "tmp"):
         (folder / name).mkdir()
     child = os.fork()
