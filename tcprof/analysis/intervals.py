@@ -1,7 +1,4 @@
-"""Half-open intervals and step functions on integer time, vectorized.
-
-Intervals come as arrays of starts and ends; every group, by number, is a time line of its own.
-"""
+"""Half-open intervals and step functions on integer time, vectorized; each group is a time line of its own."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

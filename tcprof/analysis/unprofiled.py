@@ -23,10 +23,7 @@ def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
 
 
 def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
-    """List the unprofiled steps of the role that the recorded ones have, see ``tcprof.frames.UNPROFILED``.
-
-    There are none where steps are calls of several models: unprofiled ones are of a call each.
-    """
+    """List unprofiled steps of the recorded ones' role, ``tcprof.frames.UNPROFILED``; none for several models."""
     unprofiled = _of_one_role(analysis.unprofiled)
     if unprofiled.empty:  # most recordings have none: then no range has to be read
         return unprofiled
@@ -47,10 +44,7 @@ def measure_step_times(steps: pd.DataFrame, warm_up: int = 0) -> "pd.Series[floa
 
 
 def time_unprofiled_steps(analysis: Analysis, gpu: int) -> "pd.Series[float]":
-    """Return the unprofiled times of a GPU's steps in ns.
-
-    There are none where the steps of the analysis are not the annotation's, but ranges of the program's own.
-    """
+    """Return the unprofiled times of a GPU's steps in ns; none where steps are ranges of the program's own."""
     unprofiled = list_unprofiled_steps(analysis)
     if unprofiled.empty:
         return pd.Series(dtype=np.float64)

@@ -15,11 +15,7 @@ _LONGEST_PATH = 28  # so that the comment fits on a line of advice
 
 
 def find_command(analysis: Analysis, kernels: pd.DataFrame) -> tuple[str, ...]:
-    """The command for the longest of some rows of *kernels* that has one.
-
-    Raises:
-        UsageError: None has.
-    """
+    """The command for the longest of some rows of *kernels* that has one; UsageError where none has."""
     commands = (ncu_command(analysis, row) for row in kernels.sort_values("total_ns", ascending=False).index)
     command = next(filter(None, commands), ())
     if not command:

@@ -124,10 +124,7 @@ def _describe_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
 
 
 def _describe_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
-    """Sentences on the steps that no figure covers, and on those that differ so much that the mean is not the median.
-
-    They are named by number, cause and time.
-    """
+    """Sentences on steps that no figure covers, by number, cause and time, and those that set mean and median apart."""
     steps = analysis.steps[(analysis.steps["gpu"] == gpu) & (analysis.steps["kind"] == 0)]
     kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)]
     if kinds.empty:
@@ -265,10 +262,7 @@ def _count_launches(analysis: Analysis, steps: pd.DataFrame) -> int:
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
-    """Shares of a GPU's kernel time that are in no step, of all, tensor kernels and graphs; NaN without a fit.
-
-    Without what XLA runs while it compiles, which is warm-up.
-    """
+    """Shares of a GPU's kernel time that are in no step, without XLA's compilation; NaN without a fit."""
     launched = rows_of_gpu(analysis.kernel_instances[~are_of_compilation(analysis)], gpu)
     time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["step"] < 0).to_numpy()
     is_tensor, is_graph = (

@@ -189,11 +189,7 @@ def start_processes(jobs: int) -> Callable[[], Executor]:
 
 
 def connect_dask(address: str) -> tuple[Callable[[], Executor], int]:
-    """Connect to a Dask cluster: an address, the path of a scheduler file, or local.
-
-    Returns:
-        What gives an executor, and how many threads the workers have together.
-    """
+    """Connect to a Dask cluster by address, scheduler file or local; return how to get an executor, and its threads."""
     try:
         from distributed import Client
     except ImportError as error:

@@ -35,11 +35,7 @@ class Excess:
 
 
 def find_stragglers(own_ns: Floats) -> Excess:
-    """Judge the ranks of one group.
-
-    Args:
-        own: Own times in ns, or other times, a row for each rank and a column for each step, all known.
-    """
+    """Judge the ranks of one group by times in ns, all known, a row for each rank and a column for each step."""
     ranks, steps = own_ns.shape
     unknown = np.full(ranks, np.nan)
     if ranks < 2 or steps < FEWEST_STEPS:

@@ -110,10 +110,7 @@ def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
 
 
 def time_held(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
-    """Bound how much longer kernels of each row of ``RANK_STEPS`` took beside collectives that waited, in ns.
-
-    Work that needs all SMs slows as much as it loses of them.
-    """
+    """Bound how much longer, in ns, kernels of each row took beside collectives that waited, by the SMs of these."""
     share = (matched["sm_pct"] / 100).fillna(1.0).clip(0, 1)  # all, where not known
     sums = matched.assign(held_ns=share * matched["wait_ns"]).groupby(["rank", "step"])[["wait_ns", "held_ns"]].sum()
     of_step = sums.reindex(pd.MultiIndex.from_frame(steps[["rank", "step"]])).fillna(0)

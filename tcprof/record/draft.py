@@ -20,14 +20,9 @@ def draft_recording(
     explicit: Path | None,
     prefix: tuple[str, ...],
 ) -> tuple[list[str], list[str]]:
-    """Draft the recording of a program, with nsys's own metrics unless a metric set is named.
+    """Draft the recording of a program, with nsys's own metrics unless a metric set is named; nothing is tried.
 
-    Returns:
-        The command, for which nothing was tried; and what is to be known about it.
-
-    Raises:
-        InputError: The metric-set file does not exist.
-        UsageError: An option has no meaning.
+    Returns the command, and what is to be known about it.
     """
     notes = []
     if programs := survey_nsys(explicit).programs:

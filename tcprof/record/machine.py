@@ -104,12 +104,7 @@ class GpuModes:
 
 
 def read_gpu_modes() -> GpuModes:
-    """Read the modes of all GPUs.
-
-    Raises:
-        SilentDriverError: If the driver gives no answer in time.
-        MachineError: If NVML's Python package is not installed, or the driver refuses.
-    """
+    """Read the modes of all GPUs; SilentDriverError where the driver does not answer in time, else MachineError."""
     try:
         done = run_quietly([sys.executable, "-m", __name__], timeout_s=ANSWER_S)
     except NsysError as error:
@@ -127,11 +122,7 @@ def read_gpu_modes() -> GpuModes:
 
 
 def ask_driver() -> GpuModes:
-    """Ask the driver, in this process, for the modes of all GPUs.
-
-    Raises:
-        MachineError: If NVML's Python package is not installed, or the driver gives no answer.
-    """
+    """Ask the driver, in this process, for the modes of all GPUs; MachineError where that cannot be done."""
     try:
         import pynvml  # an optional dependency
     except ImportError as error:

@@ -180,14 +180,7 @@ class TriedSet:
 def find_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, gpus: tuple[GpuSupport, ...], folder: Path
 ) -> TriedSet:
-    """Try metric sets with tensor cycles: with all that the chip counts; if that is refused, with less.
-
-    Args:
-        folder: Where to write the set; a temporary folder that outlives the recording.
-
-    Raises:
-        NsysError: None can be had here.
-    """
+    """Try metric sets with tensor cycles: with all that the chip counts; if that is refused, with less."""
     refusals: list[NsysError] = []
     tried = ""
     for without, less in _SETS.items():
@@ -217,13 +210,7 @@ def write_metric_set(
     with_work: bool = True,
     with_caches: bool = True,
 ) -> Path:
-    """Write a metric set with tensor cycles for some GPUs of this machine, named after its alias for nsys.
-
-    NVLink and PCIe are kept where there are several GPUs, since they work together.
-
-    Raises:
-        NsysError: This nsys or these GPUs allow none; nsys's own set records percentages all the same.
-    """
+    """Write a metric set with tensor cycles for some GPUs, named after its alias, with NVLink and PCIe for several."""
     chips = sorted({gpu.chip for gpu in gpus})
     if not capabilities.metric_set_files:
         raise NsysError(f"nsys {nsys.version_text} accepts no metric-set files.", hint="Use a newer nsys.")
@@ -248,11 +235,7 @@ _LONGEST_S = 60.0
 def try_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, metric_set: Path | None
 ) -> tuple[str, ...]:
-    """Sample the GPUs for a moment, as the recording will; return the names of the sampled metrics, sorted.
-
-    Raises:
-        NsysError: If nsys refuses, or samples no tensor cycles although the metric set asks for them.
-    """
+    """Sample the GPUs for a moment, as the recording will; return the names of the sampled metrics, sorted."""
     with temporary_folder() as folder:
         files = ReportFiles(folder / "trial")
         short = replace(

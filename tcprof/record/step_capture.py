@@ -255,10 +255,7 @@ class StepCapture(threading.Thread):
             self.is_shown = self.is_shown and self._progressed == self._shown_until
 
     def _end_session(self) -> None:
-        """End a session that outlives the program, as one does whose capture began when the program ended.
-
-        Its agent would record on and on, and hold the GPU's counters.
-        """
+        """End a session whose capture began when the program ended: it would hold the GPU's counters on and on."""
         if self._commands.shutdown and run_quietly(self._commands.shutdown, timeout_s=_END_S).status == 0:
             self.notes.append("nsys went on after the program's end; tcprof ended it.")
 

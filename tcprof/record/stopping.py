@@ -285,11 +285,7 @@ class Stopping:
         return True
 
     def conclude(self, *, has_report: bool) -> None:
-        """Say what is left after the end.
-
-        Raises:
-            StoppedError: The recording was given up, and there is no report.
-        """
+        """Say what is left after the end; StoppedError where it was given up, and there is no report."""
         left = self._tree.living()
         rest = f"Some processes that it started have not ended. To kill them: {self._tree.kill_command(left)}"
         if self.is_given_up and not has_report:

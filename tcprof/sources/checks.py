@@ -30,10 +30,7 @@ class Stretch(NamedTuple):
 
 
 def find_stretch(times: Ints) -> Stretch:
-    """Bound the times of a recording that does not say its length, by the densest half of its events.
-
-    A clock that was not read, or another one, is days off; pauses of a recording are not.
-    """
+    """Bound the times of a recording without length, by the densest half: an unread or other clock is days off."""
     ordered = np.sort(times)
     half = len(ordered) // 2
     lengths = ordered[half:] - ordered[: len(ordered) - half]

@@ -82,10 +82,7 @@ def tensor_columns(
 def summarize_paths(
     instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
-    """Summarize each path on each GPU, without what is left out; figures are unknown where a path has only that.
-
-    Time that two instances of a path share counts once in all windows.
-    """
+    """Summarize each path on each GPU, with shared time once, without what is left out; else figures are unknown."""
     if not len(instances):
         return pd.DataFrame()
     group, groups = group_by_path(instances, paths)

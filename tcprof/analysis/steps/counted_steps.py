@@ -113,10 +113,7 @@ def _find_contents(
 
 
 def _rank_roles(roles: npt.NDArray[np.object_], window: Floats) -> Ints:
-    """Number roles in order of their time, those that occur once behind the others.
-
-    A role's time is that of its shorter steps, as often as it has steps: long first steps are no time of the program's.
-    """
+    """Number roles in order of their time, by their shorter steps; those that occur once behind the others."""
     groups = pd.Series(window).groupby(roles)
     time = groups.quantile(0.25, interpolation="lower") * groups.size()
     ranked = time.index[np.lexsort((-time, groups.size() == 1))]

@@ -72,10 +72,7 @@ class StepContents:
         return np.where(many, PREFILL, DECODE).astype(object) if is_generation else names
 
     def _attend_otherwise(self, index: Ints, many: Bools) -> bool:
-        """Tell whether all steps of many queries have attention of a size that the others lack.
-
-        A step that is compiled or tuned has more kernels, but attention as usual.
-        """
+        """Tell whether all steps of many queries, and no others, have attention of a size that the others lack."""
         group = np.full(len(self.steps), -1)
         group[index] = many
         rows = np.flatnonzero(self.works_on(_OF_SEQUENCES) & (group[self.step] >= 0))
@@ -140,10 +137,7 @@ class StepContents:
 
     @cached_property
     def _phases_of_generation(self) -> _Texts:
-        """Name prefill and decode of models that the annotation saw calling themselves again and again.
-
-        Between its calls such a model has a range of its own; the first of its steps begins with one.
-        """
+        """Name prefill and decode of models that call themselves again and again, with ranges of their own between."""
         rows, is_child, names = self._children
         begin = np.full((2, len(self.steps)), np.inf)
         model = self.steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1].str.removeprefix(f"{INFERENCE} ")

@@ -1,7 +1,4 @@
-"""The steps of each GPU, from the first activity of one to that of the next: how long, how idle, how Tensor Active.
-
-Their roles have figures of their own, see ``tcprof.frames.KINDS``.
-"""
+"""The steps of each GPU and its roles, from one's first activity to the next's: length, idleness, Tensor Active."""
 
 import numpy as np
 import pandas as pd
@@ -65,15 +62,7 @@ def time_followed_steps(steps: pd.DataFrame, activities: pd.DataFrame, gpu: int)
 
 
 def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
-    """Tell whether the next step follows each interval on a GPU, without other work between, such as a test pass.
-
-    Args:
-        number: Numbers of the steps; intervals are in order.
-        kind: Their kinds.
-        start: When they start on the GPU.
-        end: When their own work ends there.
-        work: When each activity of the GPU starts, in order.
-    """
+    """Tell whether the next step follows each interval on a GPU, without other work between, such as a test pass."""
     period = np.append(np.where(np.diff(number) == 1, np.diff(start), np.nan), np.nan)
     between = np.searchsorted(work, start + np.nan_to_num(period)) - np.searchsorted(work, end, side="right")
     usual, usually_between = np.empty((2, len(period)))
@@ -173,10 +162,7 @@ def _windows(gpu: int, start: Ints, end: Ints, group: Ints) -> Windows:
 def summarize_kinds(
     steps: pd.DataFrame, instances: pd.DataFrame, activities: pd.DataFrame, functions: Functions
 ) -> pd.DataFrame:
-    """Summarize each role of steps on each GPU, without rates from the fit: see ``add_rates_of_kinds``.
-
-    Figures of steps are as in ``summarize_steps``, of which the first role has just these.
-    """
+    """Summarize each role of steps, the first as in ``summarize_steps``, without rates: ``add_rates_of_kinds``."""
     if steps.empty:
         return KINDS.empty()
     is_steady = are_steady(steps)

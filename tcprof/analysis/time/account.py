@@ -114,12 +114,7 @@ def classify_time(activities: pd.DataFrame, time_class: Ints) -> dict[int, StepF
 def account_for_time(
     timelines: dict[int, StepFunction], instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
 ) -> pd.DataFrame:
-    """Sum time by class over the whole capture, and in each path without what is left out.
-
-    Args:
-        timelines: See ``classify_time``.
-        windows: Those of the instances on the GPU.
-    """
+    """Sum time by class over the whole capture, and in each path without what is left out."""
     gpus = np.array(list(timelines), dtype=np.int64)
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
     last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)

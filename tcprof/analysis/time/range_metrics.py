@@ -74,10 +74,7 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 def sum_launches(
     ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, group: Ints, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sum the launches' values over each row of the ranges, and over each instance with all in it.
-
-    It takes values one after the other, as there may be millions; of instances it sums only ``_OF_INSTANCES``.
-    """
+    """Sum the launches' values, one by one as they are many, over each row of the ranges and each instance."""
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])

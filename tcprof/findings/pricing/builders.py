@@ -150,10 +150,7 @@ _GUESSED = ("the recording does not show whether memory is pinned; tcprof infers
 
 
 def time_launching(step: Step, launches: pd.DataFrame, longest_ns: float = LONG_NS) -> float:
-    """CPU time of a step that some of its launches take, without those of graphs, which come together.
-
-    It is the time to the thread's next launch, if that is not longest or longer, else that of the call.
-    """
+    """CPU time of a step up to the next launch, if that is soon, else of the call, that some launches take."""
     launch = _calls_of(step)
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
     is_meant = is_single & step.launches.index.isin(launches.index)

@@ -320,11 +320,7 @@ class Step:
 
 
 def measure_step(analysis: Analysis, gpu: int, measured: dict[int, Step] | None = None) -> Step | None:
-    """The mean step of a GPU; None where next to no work on it was traced, or all in no time.
-
-    Args:
-        measured: Those that were measured before, by GPU, of which it becomes one.
-    """
+    """The mean step of a GPU, kept in ``measured``; None where next to no work was traced, or all in no time."""
     measured = {} if measured is None else measured
     if gpu in measured:
         return measured[gpu]

@@ -54,12 +54,7 @@ def find_column(name: str) -> int:
 
 
 def make_samples(rows: pd.DataFrame, gpus: pd.DataFrame, wrong: Counter[str], wanted: frozenset[str]) -> Samples:
-    """Make the samples of all GPUs; what cannot be is left out, and counted.
-
-    Args:
-        rows: The ``gpu``, ``column``, ``start`` and ``value`` of each reading.
-        gpus: See ``tcprof.frames.GPUS``.
-    """
+    """Make the samples of all GPUs from readings, each of a GPU, column and start; what cannot be is counted."""
     limits = dict(zip(gpus["gpu"], gpus["sm_count"], strict=True))
     rows = rows.assign(name=np.array(COLUMNS, dtype=object)[rows["column"]])
     most = np.select(

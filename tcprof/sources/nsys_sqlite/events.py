@@ -62,10 +62,7 @@ def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, 
 
 
 def _pair_in_order(database: Database, columns: dict[str, Any]) -> Ints:
-    """Give work of launches that share a number the numbers of ``_read_shared``: the first kernel the first launch's.
-
-    Nothing is paired where work would begin before its launch, as where streams do not run it in order.
-    """
+    """Number work of launches that share a number as ``_read_shared``, in order, unless it would begin before them."""
     work = pd.DataFrame({name: columns[name] for name in ("process", "kind", "correlation", "start_ns")}, copy=False)
     if not work.loc[work["kind"] == "kernel", ["process", "correlation"]].duplicated().any():
         return np.asarray(work["correlation"])

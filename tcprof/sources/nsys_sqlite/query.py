@@ -115,10 +115,7 @@ class Query:
 
 
 def _among(column: sa.ColumnElement[Any], numbers: tuple[int, ...]) -> sa.ColumnElement[bool]:
-    """Test whether a column holds one of some numbers.
-
-    They are compared run by run: SQLite looks for more than two of ``IN`` in a tree, which takes as long as reading.
-    """
+    """Test whether a column holds one of some numbers, run by run, which is much faster than ``IN``."""
     ordered = sorted(set(numbers))
     if len(ordered) > MOST_COMPARED:
         return column.in_(ordered)

@@ -175,9 +175,6 @@ def _aligned(at: Ints, reading: Reading) -> Floats:
 
 
 def _pipe_cycles(columns: dict[str, Floats], duration: Ints, sm_count: float) -> Floats:
-    """Count the cycles of all tensor pipes in each sample, NaN for none: the denominator of Tensor Active.
-
-    From the SMs' own cycle counter where it is recorded, else from the clock and the sample's duration.
-    """
+    """Count each sample's cycles of all tensor pipes, by the SMs' counter or clock and duration; NaN for none."""
     of_sms = columns["sm_cycles"] if "sm_cycles" in columns else sm_count * columns["gpc_clock_hz"] * duration * 1e-9
     return np.where(of_sms > 0, PIPES_PER_SM * of_sms, np.nan)
