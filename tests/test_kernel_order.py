@@ -139,6 +139,16 @@ def test_epochs_are_no_steps(inner, path, number, tmp_path):
     assert analysis.steps["path"].tolist() == [path.format(number)] * 30
 
 
+def test_steps_of_any_length_end_with_their_optimizer(tmp_path):
+    trace, start = TraceBuilder().gpu(), 0
+    lengths = 11 + 7 * np.arange(30) % 31  # of sequences, which a recurrent network goes through
+    for length in lengths:
+        cells = [*["gemm", "tanh"] * length, "loss", *["gemm", "tanh_backward"] * length, "norm"]
+        start = steps(trace, 1, start, [*cells, *["multi_tensor_apply_kernel<FusedAdamMathFunctor>"] * 2])
+    analysis = read(trace, tmp_path)
+    assert analysis.steps["kernel_ns"].tolist() == (100 * (4 * lengths + 4)).tolist()
+
+
 def test_two_threads_that_launch(tmp_path):
     """A backward pass from a thread of its own, as in PyTorch, is in the order in which it was launched."""
     trace, start = TraceBuilder().gpu(), 0

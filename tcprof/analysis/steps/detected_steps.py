@@ -12,7 +12,7 @@ import pandas as pd
 
 from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
-from tcprof.analysis.steps.periods import Sequence, find_repetitions
+from tcprof.analysis.steps.periods import FEWEST_PERIODS, Sequence, find_repetitions
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, NVTX_RANGES, PATHS
 
@@ -125,12 +125,23 @@ def _find_steps(kernels: pd.DataFrame, weight: Floats, begins: Bools, ends: Bool
     total = np.append(0, np.cumsum(weight))
     is_graph = (kernels["kind"] == "graph").to_numpy()
     optimizes = [parse_name(text).work == OPTIMIZER for text in kernels["name"].cat.categories]
-    whole = ends | np.array(optimizes, dtype=bool)[names]
+    is_update = np.array(optimizes, dtype=bool)[names]
+    whole = ends | is_update
     both = [find_repetitions(Sequence(codes, names, weight, begins, is_graph, whole)) for codes in (classes, names)]
     length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in both]
     held_ns = [float((total[stop] - total[first]).sum()) for first, stop in both]
     by_name = length[1] > _MUCH_LONGER * length[0] or (held_ns[1] > held_ns[0] and _MUCH_LONGER * length[1] > length[0])
-    return both[1] if by_name else both[0]
+    repeated = both[1] if by_name else both[0]
+    return repeated if len(repeated[0]) else _find_updates(classes, is_update)
+
+
+def _find_updates(classes: Ints, is_update: Bools) -> tuple[Ints, Ints]:
+    """Find the steps that end with an optimizer's kernels, of whatever length: first kernel and end of each."""
+    begin, stop = np.flatnonzero(np.diff(is_update, prepend=False, append=False)).reshape(-1, 2).T
+    kind = pd.factorize(stop - begin + (classes[begin] << 32))[0]  # others clip gradients, or update another model
+    stop = stop[kind == np.bincount(kind).argmax()] if len(kind) else stop
+    stop = stop if len(stop) >= FEWEST_PERIODS else stop[:0]
+    return np.append(0, stop[:-1])[: len(stop)], stop
 
 
 def add_to_ranges(
