@@ -107,13 +107,16 @@ class Window:
 
     def follow(self) -> bool:
         """Note that a step has ended on this thread; return whether another phase has begun."""
-        if self._control is None or self._captured is not None:
+        if self._control is None:
             return False
         if self.phase == RECORDED:
             self._write(f"r {time.perf_counter_ns()}\n")
         phase = self._control[:]
         if phase == self.phase or self.phase == OVER:
             return False
+        if self._captured is not None and self._torch.cuda.is_current_stream_capturing():
+            return False  # it goes on in the next step
+        self._captured = None  # of another thread, which loses its ranges, or of one that failed
         self.phase = phase
         self._forget()
         self._begin_phase()
