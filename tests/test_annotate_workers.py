@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.annotate.window import CONTROL, STEPS, TIMED
+from tcprof.annotate.window import CONTROL, RECORDED, STEPS, TIMED
 from tcprof.record.program import annotated
 
 pytestmark = pytest.mark.torch
@@ -67,3 +67,36 @@ def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: 
     names = {path.name for path in described}
     assert written.keys() <= names if method != "preloaded" else len(names) == 1
     assert all("torch_version" in json.loads(path.read_text()) for path in described)
+
+
+SCALED = """
+import torch
+net = torch.nn.Linear(2, 2)
+optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for _ in range(COUNT)]
+scaler = torch.amp.GradScaler("cpu")
+for step in range(9):
+    if step == 2:
+        with open(CONTROL, "r+b") as file:
+            file.write(TIMED)
+    for optimizer in optimizers:
+        loss = net(torch.ones(1, 2)).sum() * (float("inf") if step == 6 else 1)  # whose step the scaler leaves out
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_step_of_a_gradient_scaler_is_timed_once(tmp_path: Path, count: int) -> None:
+    script, processes = tmp_path / "train.py", tmp_path / "processes"
+    processes.mkdir()
+    (processes / CONTROL).write_bytes(RECORDED)
+    settings = f"COUNT, CONTROL, TIMED = {count}, {str(processes / CONTROL)!r}, {TIMED!r}"
+    script.write_text(settings + SCALED, encoding="utf-8")
+    command = annotated((sys.executable, str(script)), "auto", processes)
+    subprocess.run(command, timeout=120, check=True)
+    (log,) = processes.glob(f"{STEPS}*")
+    kinds = [line[0] for line in log.read_text(encoding="ascii").splitlines()]
+    assert kinds == ["r"] * kinds.count("r") + ["t"] * kinds.count("t")
+    assert 7 <= len(kinds) <= 9
+    assert kinds.count("t") >= 5

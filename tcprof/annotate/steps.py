@@ -162,6 +162,7 @@ class Steps:
         self._ranges, self._optimizers, self._ended = ranges, optimizers, ended
         self._process = os.getpid()
         self._stepped: set[int] = set()  # the optimizers that stepped in this step
+        self._ended_with: set[int] = set()  # those that ended the step before, whose scaler has not returned
         self._step: Any = None
         self._forward: Any = None
         self._trains = False
@@ -240,12 +241,14 @@ class Steps:
 
     def count_scaled(self, optimizer: int) -> None:
         """Count the step of a gradient scaler's optimizer, made or left out as a gradient had overflowed."""
-        if optimizer not in self._stepped:
+        if optimizer not in self._stepped | self._ended_with:
             self.count_optimizer(optimizer)
+        self._ended_with = set()
 
     def end_with_optimizers(self) -> None:
         """End the step with the last optimizer that it is expected to hold, where no calls are followed."""
         if BY_HAND in self._stepped or (self._stepped and self._stepped >= self._optimizers.expected):
+            self._ended_with = self._stepped
             self._end_step()
             self._stepped = set()
             self._begin_step(STEP, trains=True)
