@@ -84,10 +84,10 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
         (change(ts=0, dur=0), NO_TIME),
         (change(dur=-1), NO_TIME),
         (change(ts=-3e15), FAR),
-        (change(ts=1e6), "begun before their launch"),
+        (change(ts=1e6), "that begin before their launch"),
         (lambda events: kernels(events)[-1].update(dur=3e15), FAR),
         (lambda events: kernels(events)[5]["args"].update(bytes=1, correlation=-7), "impossible correlation"),
-        (lambda events: events.extend(rank(at=2e6)), "launch numbers that restart"),
+        (lambda events: events.extend(rank(at=2e6)), "launch numbers that start over"),
         (lambda events: events.extend(rank(101, at=1e6 + 30)), "GPU numbers that several processes use"),
     ],
 )

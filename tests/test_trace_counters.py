@@ -59,7 +59,7 @@ def test_metrics_are_known_by_the_names_that_ncu_has(values, percent, tmp_path: 
     assert sampled == ([pytest.approx(percent)] if percent else [])
     assert report.ranges["tensor_active_mean_pct"].notna().any() == bool(percent)
     told = [each.what for each in report.analysis.observed.wrong]
-    assert any("active cycles alone" in what for what in told) == (values.keys() == {OF_ACTIVE})
+    assert any("shares of active cycles" in what for what in told) == (values.keys() == {OF_ACTIVE})
 
 
 def test_a_sample_holds_from_its_event_to_the_next(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_counters_of_xla(named: str, tmp_path: Path) -> None:
 
 BAD = {
     "below": (-1.0, "below 0"),
-    "above": (250.0, "over 100 %"),
-    "nan": (float("nan"), "without a number"),
-    "text": ("50", "without a number"),
+    "above": (250.0, "above 100 %"),
+    "nan": (float("nan"), "not numbers"),
+    "text": ("50", "not numbers"),
     "far": (50.0, "far from all other times"),
 }
 

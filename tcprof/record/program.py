@@ -67,7 +67,7 @@ def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: 
         InputError: If the script or the command does not exist.
     """
     if not args or (args[0] == MODULE_OPTION and len(args) == 1):
-        raise UsageError("There is no program to record.", hint="Name it: tcprof profile train.py")
+        raise UsageError("There is no program to record.", hint="Name one: tcprof profile train.py")
     if args[0] == MODULE_OPTION:
         return (python, *args)
     if args[0].endswith(".py"):

@@ -147,7 +147,7 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     if len(jobs[0].ranks) != len(jobs[1].ranks):
         warnings.insert(0, f"The jobs have {len(jobs[0].ranks):,} and {len(jobs[1].ranks):,} ranks.")
     cells = tuple(_change_row(name, row) for name, row in by_quantity.items())
-    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "Per step", CHANGE_HEADINGS, cells)
+    table = Table("jobs", f"{names[0]} → {names[1]}, per step, over all ranks", "Per step", CHANGE_HEADINGS, cells)
     base = (_JOBS_BASE,)
     parts = (
         Notes((verdict,), VERDICT),

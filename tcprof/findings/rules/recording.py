@@ -37,8 +37,12 @@ def few_steps(step: Step) -> list[Advice]:
         return [_record_again(step, "no-steps", text, step.remedies.steps, Subject(), "name the steps")]
     if step.count >= FEWEST:
         return []
-    steps = units.format_things(step.count, "step follows", "steps follow")
-    text = ("Record more steps", f"Only {steps} the warm-up", "With five or more, savings are more certain.")
+    steps = units.format_things(step.count, "step was", "steps were")
+    text = (
+        "Record more steps",
+        f"Only {steps} recorded after the warm-up",
+        "With five or more, savings are more certain.",
+    )
     return [_record_again(step, "few-steps", text, step.remedies.more_steps, about_step(step))]
 
 

@@ -16,7 +16,7 @@ NEEDS = "rows"
 
 def write(document: "Document", style: Style, file: Writer) -> None:
     """Write all rows and columns, whatever a table leaves out."""
-    assert document.rows is not None, "commands whose documents have no rows do not offer CSV"
+    assert document.rows is not None  # commands whose documents have none do not offer this format
     write_csv(document.rows, file)
 
 

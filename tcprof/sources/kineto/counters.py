@@ -18,8 +18,8 @@ from tcprof.sources import Samples
 from tcprof.sources.nsys_sqlite.readings import HIGHEST_CLOCK_HZ, Reading, Readings
 from tcprof.sources.nsys_sqlite.samples import NOTHING_LOST, GpuLimits, lasts, make_columns
 
-IMPOSSIBLE = "readings of counters below 0, over 100 % or without a number"
-UNKNOWN_SHARE = "of active cycles alone, without sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
+IMPOSSIBLE = "counter values below 0, above 100 % or not numbers"
+UNKNOWN_SHARE = "shares of active cycles without sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
 _NAME = re.compile(r"(?:\w+\.)*?(?P<counter>[a-z]\w*__\w+?)(?:_realtime)?\.(?P<rollup>sum|avg)(?P<share>(?:\.\w+)?)")
 # What XLA calls some: "SM Instructions - Tensor Active (%)".
 _DISPLAYED = re.compile(r"(?:SM Instructions - )?(?P<name>.+) \((?:%|Hz)\)")

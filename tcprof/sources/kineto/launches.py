@@ -59,7 +59,7 @@ def _link_repeated(called: pd.DataFrame, ran: pd.DataFrame, work: NumberColumns)
     call[ran["work"]] = ran["backward"].fillna(ran["forward"]).astype("int64")
     counts = called.groupby(["process", "key"])["row"].transform("size")
     again = ran["work"][ran["key"].isin(called.loc[counts > 1, "key"])]
-    return call.to_numpy(), {"launch numbers that restart": len(again)} if len(again) else {}
+    return call.to_numpy(), {"launch numbers that start over": len(again)} if len(again) else {}
 
 
 def count_lost_launches(calls: NumberColumns, names: "pd.Series[str]", call: Ints, stream: Ints) -> int | None:

@@ -138,7 +138,7 @@ class KinetoTrace(Source):
             self._repaired["GPU numbers that several processes use"] += int(chosen.sum())
             gpu[chosen] = free
             unclear = self._events.counters["gpu"] == row.gpu  # of which of them a counter is
-            self._events.wrong["readings of a GPU number that several processes use"] += int(unclear.sum())
+            self._events.wrong["counter values of a GPU number that several processes use"] += int(unclear.sum())
             self._events.counters.keep(~unclear)
         self._events.work.replace("gpu", gpu)
 
@@ -151,7 +151,7 @@ class KinetoTrace(Source):
         order = launched.sort_values(["called", "start"], kind="stable")
         lanes = order.groupby(["gpu", "process", "context", "stream", "thread"], sort=False)
         early = order[(order["start"] < lanes["start"].cummax()) & (order["start"] < order["called"])].index
-        self._events.wrong["begun before their launch"] += len(early)
+        self._events.wrong["that begin before their launch"] += len(early)
         self._keep_work(~np.isin(np.arange(len(work)), early))
 
     def _cut_after_end(self) -> None:

@@ -98,7 +98,7 @@ def _leave_out_cut(database: Database, readings: Readings, sm_count: float) -> R
         if not name.endswith(("_pct", "_hz")) and _BYTE // 2 <= reading.values.max(initial=0) < _BYTE
     ]
     for name in cut:
-        words = f"of {readings[name].metric.names[0]} truncated to one byte"
+        words = f"{readings[name].metric.names[0]}, truncated to one byte"
         database.tell(schema.METRICS, "value", words, len(readings[name].values))
     return {name: reading for name, reading in readings.items() if name not in cut}
 

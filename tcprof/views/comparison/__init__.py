@@ -475,7 +475,7 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) 
         items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
     if not items:
         return []
-    title = "Reports on each side, and other baselines"
+    title = "Commands for the report on each side and for other baselines"
     return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
 
 

@@ -26,7 +26,7 @@ def list_path_facts(analysis: Analysis, gpu: int) -> Facts:
         "GPU window, total": _write(units.format_ns, rows["gpu_window_ns"]),
         "Tensor Active, mean": _write_active(rows, "tensor_active_mean_pct"),
         "Tensor FLOP/s": _write(units.format_flops, 1e-3 * rows["tensor_flop"] / rows["gpu_window_ns"]),
-        "Device memory per instance": _write(units.format_bytes, rows["dram_bytes"] / steady),
+        "Device memory traffic per instance": _write(units.format_bytes, rows["dram_bytes"] / steady),
         "Kernels": _write(units.format_count, rows["kernel_count"]),
     }
 
@@ -54,7 +54,7 @@ def list_kernel_facts(analysis: Analysis, gpu: int, mean_step_ns: float) -> tupl
         "Bound by": [describe_bound(kernel) or units.UNKNOWN for kernel in kernels.to_dict("records")],
         "Tensor Active": _write_active(rows, "tensor_active_pct"),
         "Tensor FLOP/s": _beside(rates, " ({} of peak)", peaks),
-        "Device memory per launch": _write(
+        "Device memory traffic per launch": _write(
             units.format_bytes, (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / count
         ),
     }
@@ -92,7 +92,7 @@ def list_module_facts(analysis: Analysis, gpu: int) -> tuple[Facts, list[tuple[i
         "Tensor Active while they ran": _write_active(rows, "tensor_active_pct"),
         f"Time above ideal{per}": _write(units.format_ns, rows["lost_ns"] / steps),
         "Tensor FLOP/s": _write(units.format_flops, 1e-3 * rows["tensor_flop"] / rows["kernel_ns"]),
-        f"Device memory{per}": _write(units.format_bytes, rows["dram_bytes"] / steps),
+        f"Device memory traffic{per}": _write(units.format_bytes, rows["dram_bytes"] / steps),
         f"Kernels{per}": _write(units.format_count, rows["kernel_count"] / steps),
     }
     return facts, list(alike.values())

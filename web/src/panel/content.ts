@@ -108,7 +108,7 @@ function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: 
     ["On the CPU", lengthOf(host)],
     ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
     ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window.end - window.start), "FLOP/s")],
-    ["Device memory", formatBytes(of("dram_bytes"))],
+    ["Device memory traffic", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(kernels[bar])],
     ["Kernel time", formatSeconds(1e-9 * of("kernel_ns"))],
   ];
