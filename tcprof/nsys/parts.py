@@ -58,7 +58,8 @@ def _find_work(export: Path, tables: set[str]) -> tuple[int, int] | None:
 
 def _query_work(tables: set[str]) -> Iterator[str]:
     def query(table: Table, condition: str = "") -> str:
-        return f"SELECT MIN(start), MAX(end) FROM {table.name} {condition}"  # noqa: S608
+        last = f"MAX(COALESCE(end, {schema.TIME.high}))"  # a range that is open lasts as long as the recording
+        return f"SELECT MIN(start), {last} FROM {table.name} {condition}"  # noqa: S608
 
     for table in schema.ACTIVITY_TABLES:
         if table.name in tables:

@@ -13,7 +13,7 @@ from builders import TraceBuilder
 from tcprof.errors import InputError, NsysError, OutputError, TcprofError
 from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity
-from tcprof.nsys import parts
+from tcprof.nsys import parts, schema
 from tcprof.nsys.export import check_export, find_export, read_tables
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.own_tables import keep_own_tables
@@ -128,15 +128,20 @@ def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Pa
 @pytest.mark.parametrize(
     ("work", "knows", "kept"),
     [
-        (True, ("--tables", "--times"), [4, 5, 6]),
-        (False, ("--tables", "--times"), list(range(10))),
-        (True, (), list(range(10))),
-        (True, ("--tables",), list(range(10))),
+        ("kernel", ("--tables", "--times"), [4, 5, 6]),
+        ("range", ("--tables", "--times"), [4, 5, 6, 7, 8, 9]),
+        ("", ("--tables", "--times"), list(range(10))),
+        ("kernel", (), list(range(10))),
+        ("kernel", ("--tables",), list(range(10))),
     ],
 )
 def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_nsys: Nsys, work, knows, kept) -> None:
     builder = TraceBuilder().gpu().samples(range(10), period=10**8)
-    whole = (builder.kernel("gemm", 5 * 10**8, 5 * 10**8 + 100) if work else builder).write(report.parent, "all.sqlite")
+    if work == "kernel":
+        builder.kernel("gemm", 5 * 10**8, 5 * 10**8 + 100)
+    elif work:  # that is open as the recording ends
+        builder.row(schema.NVTX, start=5 * 10**8, end=None, eventType=schema.NVTX_PUSH_POP, globalTid=1, text="step")
+    whole = builder.write(report.parent, "all.sqlite")
 
     def export(argv: list[str]) -> Completed:
         """Export as nsys does, or refuse options that it does not know."""
