@@ -16,7 +16,11 @@ from tcprof.redaction.allowed import KNOWN_TABLES, copied_columns
 from tcprof.redaction.redact import redact
 
 CANARY = "Zq7xCanary"  # of no word that NVIDIA's tools write
-NAMES = {(schema.NVTX.name, "text"), (schema.STRINGS.name, "value")}  # what the program names is kept
+NAMES = {
+    (schema.NVTX.name, "text"),
+    (schema.CAPTURED.name, "name"),
+    (schema.STRINGS.name, "value"),
+}  # what the program names is kept
 FORMS: dict[str, Callable[[str], str]] = {
     "alone": lambda _: CANARY,
     "after a NUL": lambda text: f"{text}\0{CANARY}",

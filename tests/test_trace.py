@@ -306,6 +306,22 @@ def test_every_table_of_activities_has_launches(tmp_path):
     assert trace.api_calls()["correlation"].tolist() == [1, 2, 3, 4]
 
 
+def test_replays_of_graphs_with_one_number_are_paired_with_their_launches(tmp_path):
+    """Each of a graph's launches runs all its nodes once; of the first replay the recording has the end alone."""
+    builder, small, large = TraceBuilder().gpu(), 1 << 32, 2 << 32
+    for start in (100, 200, 300):
+        builder.launch(start, 7, returned=start + 5, name="cudaGraphLaunch_v10000")
+    replays = {20: (small,), 120: (small, small + 1, small + 2), 220: (large, large + 1), 320: (small, small + 1)}
+    for first, nodes in replays.items():
+        for number, node in enumerate(nodes if first > 100 else [small + 2]):
+            start = first + 10 * number
+            builder.kernel("k", start, start + 5, correlation=7, graphNodeId=node)
+    trace = builder.trace(tmp_path)
+    paired = trace.activities().merge(trace.api_calls(), how="left", on=["process", "correlation"])
+    launched = paired["start_ns_y"].fillna(0).tolist()
+    assert launched == [0, 100, 100, 100, 200, 200, 300, 300]
+
+
 @pytest.mark.parametrize("first_work", [102, 90])
 def test_launches_with_one_number_are_paired_with_their_work_in_order(tmp_path, first_work):
     builder = TraceBuilder().gpu()

@@ -188,7 +188,11 @@ def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         if column.name != schema.RUN.c.value.name:
             return column
         return sa.func.copied_fact(as_bytes(column.table.c.name), sa.func.unless_private(text))
-    if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
+    if table in (
+        schema.NVTX.name,
+        schema.CAPTURED.name,
+        schema.STRINGS.name,
+    ):  # the program's own words, up to what a reader sees of them
         nul = sa.func.instr(text, sa.literal(b"\0", sa.BLOB))
         return sa.case((nul > 0, sa.cast(sa.func.substr(text, 1, nul - 1), sa.Text)), else_=column)
     if table in _SETTINGS or table in _CONSTANTS:  # rows are chosen by their texts

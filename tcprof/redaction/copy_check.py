@@ -21,7 +21,8 @@ from tcprof.redaction.private_texts import PRIVATE_TABLES, PrivateMatch, Private
 
 EXAMPLES = 3
 # Names that a copy keeps: those of the program are searched by themselves, those of tcprof's own facts are a list.
-_NAMES = ((schema.NVTX.name, "text"), (schema.STRINGS.name, "value"), (schema.RUN.name, "name"))
+_OF_NVTX = ((schema.NVTX.name, "text"), (schema.CAPTURED.name, "name"))
+_NAMES = (*_OF_NVTX, (schema.STRINGS.name, "value"), (schema.RUN.name, "name"))
 _AT_ONCE = 20_000
 _DEFECT = (
     "This is a bug in tcprof: please report this message, without the recording. Until it is fixed, share figures: "
@@ -85,9 +86,11 @@ def find_text_among_numbers(connection: Connection, database: str) -> str | None
 
 
 def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[Select[str]], list[Select[str]]]:
-    nvtx: list[Select[str]] = []
-    if schema.NVTX.name in tables and "text" in tables[schema.NVTX.name].c:
-        nvtx.append(select(type_coerce(tables[schema.NVTX.name].c.text, Text)).distinct())
+    nvtx = [
+        select(type_coerce(tables[name].c[column], Text)).distinct()
+        for name, column in _OF_NVTX
+        if name in tables and column in tables[name].c
+    ]
     if schema.STRINGS.name not in tables:
         return nvtx, [], []
     strings = tables[schema.STRINGS.name].c

@@ -63,18 +63,33 @@ def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, 
 
 def _pair_in_order(database: Database, columns: dict[str, Any]) -> Ints:
     """Number work of launches that share a number as ``_read_shared``, in order, unless it would begin before them."""
-    work = pd.DataFrame({name: columns[name] for name in ("process", "kind", "correlation", "start_ns")}, copy=False)
+    read = ("process", "kind", "correlation", "start_ns", "graph_node")
+    work = pd.DataFrame({name: columns[name] for name in read}, copy=False)
     if not work.loc[work["kind"] == "kernel", ["process", "correlation"]].duplicated().any():
         return np.asarray(work["correlation"])
     shared = _read_shared(database)
     work = work.reset_index().merge(shared[["process", "correlation"]].drop_duplicates()).astype({"kind": "str"})
+    work["kind"] = work["kind"].where(work["graph_node"] == UNKNOWN, "graph")
     work["rank"] = work.groupby(["process", "kind"]).cumcount()
+    in_graph = (work["graph_node"] != UNKNOWN).to_numpy()
+    work.loc[in_graph, "rank"] = _count_runs(work[in_graph])
     paired = work.merge(shared, how="left", on=["process", "kind", "rank"], suffixes=("", "_of_call"))
     is_early = paired["start_ns_of_call"] > paired["start_ns"]
     has_failed = is_early.groupby([paired["process"], paired["kind"]]).transform("any")
     numbers = np.array(columns["correlation"])
     numbers[paired["index"]] = paired["number"].where(~has_failed).fillna(UNKNOWN).astype(np.int64)
     return numbers
+
+
+def _count_runs(work: pd.DataFrame) -> "pd.Series[int]":
+    """Number the runs of graphs in a process that each kernel belongs to, in order; -1 before the first whole one.
+
+    A run begins with the node that was made first, of the graph that the upper half of a node's number names.
+    """
+    graph, process = work["graph_node"] // (1 << 32), work["process"]
+    is_first = work["graph_node"] == work["graph_node"].groupby([process, graph]).transform("min")
+    run = is_first.groupby(process).cumsum().where(is_first)
+    return (run.groupby([process, graph]).ffill().fillna(0) - 1).astype("int64")
 
 
 def _read_shared(database: Database) -> pd.DataFrame:
