@@ -227,13 +227,15 @@ ACTIVITIES = Schema(
             "Kind of a copy's host memory: pageable, pinned or managed; empty for other activities, and if not "
             "recorded.",
         ),
-        Float("graph_node", "Node of a CUDA graph that it is a run of, unique within the process; unknown if none."),
+        Float(
+            "graph_node", "Number of the CUDA graph node that it executes, unique within the process; unknown if none."
+        ),
     ),
 )
 
 GRAPH_NODES = Schema(
     "graph_nodes",
-    "Where and when the program made the nodes of its CUDA graphs; of a copied node, where it made the original.",
+    "Where and when the program made the nodes of its CUDA graphs; for a copied node, where it made the original.",
     (
         Int("process", "Process that made the node."),
         Float("graph_node", "The node."),
