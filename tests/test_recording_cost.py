@@ -59,6 +59,12 @@ def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
     assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x); most of the difference is idle time.")
 
 
+def test_steps_shorter_than_the_gpu_s_work_are_others(tmp_path):
+    analysis = read_with(record(tmp_path), make_steps(20 * US))
+    assert measure_cost(analysis.analysis) is None
+    assert [text for text in analysis.warnings if "unprofiled steps are ignored" in text]
+
+
 def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
     analysis = read_with(record(tmp_path), make_steps(100 * US, spread=0.3))
     assert not measure_cost(analysis.analysis).is_known
@@ -144,7 +150,7 @@ def test_a_comparison_and_its_gate_judge_the_unprofiled_steps(tmp_path, alone: t
     for number, period in enumerate(alone):
         folder = tmp_path / f"side{number}"
         folder.mkdir()
-        path = record(folder, busy=(30 + number) * US)  # two recordings of equal content are one
+        path = record(folder, busy=(10 + number) * US)  # two recordings of equal content are one
         write_unprofiled(path, make_steps(period * US)[1:])
         sides.append(path)
     comparison = tcprof.compare(*sides)

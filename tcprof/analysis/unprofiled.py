@@ -32,7 +32,13 @@ def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
     if is_part.any() and not recorded["training"].any():
         return unprofiled[:0]
     is_alike = len(recorded) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
-    return unprofiled if is_alike else unprofiled[:0]
+    return unprofiled if is_alike and not are_too_short(analysis) else unprofiled[:0]
+
+
+def are_too_short(analysis: Analysis) -> bool:
+    """Tell whether unprofiled steps take less time than the GPU works in any recorded one: they are other steps."""
+    busy = analysis.steps.loc[analysis.steps["counted"], "busy_ns"].min()
+    return bool(measure_step_times(_of_one_role(analysis.unprofiled)).median() < busy)
 
 
 def measure_step_times(steps: pd.DataFrame, warm_up: int = 0) -> "pd.Series[float]":

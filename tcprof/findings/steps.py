@@ -15,7 +15,12 @@ from tcprof.analysis.mean_step import Typical, find_median
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
-from tcprof.analysis.unprofiled import list_annotated_steps, list_unprofiled_steps, measure_step_times
+from tcprof.analysis.unprofiled import (
+    are_too_short,
+    list_annotated_steps,
+    list_unprofiled_steps,
+    measure_step_times,
+)
 from tcprof.arrays import Bools, rows_of_gpu
 from tcprof.findings.finding import Finding, Severity
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
@@ -58,7 +63,8 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     """The cost in a sentence; none where no unprofiled steps were timed."""
     cost = measure_cost(analysis)
     if cost is None:
-        return []
+        sentence = "The unprofiled steps are ignored: they are shorter than the GPU's work in any recorded step"
+        return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)] if are_too_short(analysis) else []
     unprofiled, recorded = (units.format_ns(cost_of.value) for cost_of in (cost.unprofiled, cost.recorded))
     has_intervals = (
         cost.unprofiled.low > 0 and cost.recorded.low > 0
