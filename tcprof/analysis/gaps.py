@@ -10,19 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis import Analysis
-from tcprof.analysis.host import (
-    FROM_GPU,
-    FROM_MEMORY,
-    GPU_SIDE,
-    LAUNCHES,
-    OF_QUEUE,
-    TO_GPU,
-    WAITS,
-    IdleGaps,
-    explain_gaps,
-    find_open_ranges,
-)
+from tcprof.analysis import Analysis, host
 from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.replay import find_windows
 from tcprof.annotate.steps import DATA
@@ -34,7 +22,7 @@ LAUNCH_BOUND, SYNCHRONIZATION, COPY_WAIT = "launch-bound", "synchronization", "c
 DATA_LOADING, CPU_WORK, LAUNCHED = "data loading", "CPU work", "launched before"
 UNKNOWN = ""  # no launch was recorded
 CAUSES = (LAUNCH_BOUND, SYNCHRONIZATION, COPY_WAIT, DATA_LOADING, CPU_WORK, LAUNCHED, UNKNOWN)
-_COPIES = (FROM_GPU, TO_GPU, *FROM_MEMORY.values())
+_COPIES = (host.FROM_GPU, host.TO_GPU, *host.FROM_MEMORY.values())
 _BLOCKED = "a launch that blocks"
 _NUMBER = r"\d+"
 _SUM_KEYS = ["cause", "path", "wait", "short"]
@@ -61,7 +49,7 @@ def list_gaps(analysis: Analysis) -> Gaps:
 
 def _list_of_gpu(analysis: Analysis, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     activities = rows_of_gpu(analysis.activities, gpu)
-    explained = explain_gaps(analysis, activities)
+    explained = host.explain_gaps(analysis, activities)
     gaps = explained.frame
     start, end = (gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
     steps = find_windows(analysis, gpu)
@@ -72,12 +60,12 @@ def _list_of_gpu(analysis: Analysis, gpu: int) -> tuple[pd.DataFrame, pd.DataFra
     row = np.full(len(gaps), -1, dtype=np.int64)
     following = gaps["following"].to_numpy()
     process = activities["process"].to_numpy()[following[is_long]]
-    row[is_long] = find_open_ranges(analysis, process, gaps["asked_ns"].to_numpy()[is_long])
+    row[is_long] = host.find_open_ranges(analysis, process, gaps["asked_ns"].to_numpy()[is_long])
     wait = _name_waits(explained)
     gaps = gaps.assign(
         gpu=gpu,
         cause=_name_causes(analysis, explained, wait, row),
-        wait=np.where(gaps["cause"] == WAITS, wait, ""),
+        wait=np.where(gaps["cause"] == host.WAITS, wait, ""),
         range=row,
         path=_name_paths(analysis, row),
         wait_ns=gaps["wait_to_ns"] - start,
@@ -87,25 +75,25 @@ def _list_of_gpu(analysis: Analysis, gpu: int) -> tuple[pd.DataFrame, pd.DataFra
     return _describe(analysis, gaps[is_long], activities, following[is_long]), sums
 
 
-def _name_waits(explained: IdleGaps) -> npt.NDArray[np.object_]:
+def _name_waits(explained: host.IdleGaps) -> npt.NDArray[np.object_]:
     """Name what the CPU last waited for before each gap ended."""
     names = [
-        _BLOCKED if name in OF_QUEUE else str(name).partition("_v")[0] for name in explained.waits["name"].tolist()
+        _BLOCKED if name in host.OF_QUEUE else str(name).partition("_v")[0] for name in explained.waits["name"].tolist()
     ]
     return np.asarray(pd.Series([*names, ""], dtype=object).to_numpy()[explained.frame["wait"].to_numpy()])
 
 
 def _name_causes(
-    analysis: Analysis, explained: IdleGaps, wait: npt.NDArray[np.object_], row: Ints
+    analysis: Analysis, explained: host.IdleGaps, wait: npt.NDArray[np.object_], row: Ints
 ) -> npt.NDArray[np.object_]:
     cause = explained.frame["cause"].to_numpy()
     names = np.append(analysis.nvtx_ranges["name"].astype(object).to_numpy(), "")
     conditions = [
         (explained.frame["launch"] < 0).to_numpy(),
-        cause == LAUNCHES,
-        cause == GPU_SIDE,
-        (cause == WAITS) & pd.Series(wait).isin(_COPIES).to_numpy(),
-        cause == WAITS,
+        cause == host.LAUNCHES,
+        cause == host.GPU_SIDE,
+        (cause == host.WAITS) & pd.Series(wait).isin(_COPIES).to_numpy(),
+        cause == host.WAITS,
         names[row] == DATA,
     ]
     named = [UNKNOWN, LAUNCH_BOUND, LAUNCHED, COPY_WAIT, SYNCHRONIZATION, DATA_LOADING]

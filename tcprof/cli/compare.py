@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tcprof.cli import app
+from tcprof.cli import app, output
 from tcprof.cli.options import (
     FORCE,
     NO_CACHE,
@@ -24,19 +24,6 @@ from tcprof.cli.options import (
     paths_argument,
     select_rows,
     takes,
-)
-from tcprof.cli.output import (
-    BRIEF,
-    TEXT,
-    add_suffix,
-    find_reports,
-    open_page,
-    print_document,
-    print_notes,
-    print_path,
-    progress,
-    read_recording,
-    write_page,
 )
 from tcprof.cli.ranks import as_jobs
 from tcprof.errors import NoRunError, UsageError
@@ -104,7 +91,7 @@ def compare(ctx: typer.Context, asked: Asked) -> None:
     """
     gate_file = _read_gate(asked)
     labels, paths = zip(*map(_split_label, asked.sides), strict=True)
-    asked.output = asked.output and add_suffix(asked.output, (PAGE_SUFFIX,))
+    asked.output = asked.output and output.add_suffix(asked.output, (PAGE_SUFFIX,))
     chosen, file, page = asked.choose_outputs(*paths, formats=_FORMATS, has_page=True)
     _check_usage(asked, bool(gate_file.conditions), chosen, page)
     sides, missing = _find_sides(ctx, paths)
@@ -118,14 +105,14 @@ def compare(ctx: typer.Context, asked: Asked) -> None:
         document = _view_jobs(jobs, names, bool(gate_file.conditions))
     else:
         document, status = _view_sides(asked, sides, read, mapping, gate_file, page)
-        if chosen == BRIEF and (asked.everything or _is_selection(asked)):
-            chosen = TEXT
-    print_document(document, chosen, file, wide=asked.wide)
+        if chosen == output.BRIEF and (asked.everything or _is_selection(asked)):
+            chosen = output.TEXT
+    output.print_document(document, chosen, file, wide=asked.wide)
     if page is not None:
-        write_page(document, page, asked.page_options())
-        print_path(page, chosen)
+        output.write_page(document, page, asked.page_options())
+        output.print_path(page, chosen)
         if asked.open_it:
-            open_page(page)
+            output.open_page(page)
     raise typer.Exit(status)
 
 
@@ -142,7 +129,7 @@ def _view_sides(
     from tcprof.findings.compared import judge_comparison, judge_gate
     from tcprof.views.comparison import view_comparison
 
-    with progress("Comparing"):
+    with output.progress("Comparing"):
         comparisons: list[Comparison] = [
             compare_sides(sides[0], side, mapping, asked.allow_mismatch) for side in sides[1:]
         ]
@@ -190,7 +177,7 @@ def _read_sides(asked: Asked, paths: Sequence[Path], names: Sequence[str]) -> "t
     sides = []
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
         recordings = (
-            read_recording(file, window=asked.window, warm_up=asked.warm_up, no_cache=asked.no_cache).analysis
+            output.read_recording(file, window=asked.window, warm_up=asked.warm_up, no_cache=asked.no_cache).analysis
             for file in find_recordings(path)
         )
         sides.append(replace(Side(name, tuple(recordings)), number=number))
@@ -207,9 +194,9 @@ def _pass_without_baseline(
     from tcprof.views.comparison.gate import view_without_baseline
 
     texts = [condition.text for condition in gate_file.conditions]
-    print_document(view_without_baseline(texts, why), chosen, file)
+    output.print_document(view_without_baseline(texts, why), chosen, file)
     if page is not None:
-        print_notes((f"{page} is not written: there is no baseline to show.",))
+        output.print_notes((f"{page} is not written: there is no baseline to show.",))
 
 
 def _read_gate(asked: Asked) -> "GateFile":
@@ -238,7 +225,7 @@ def _check_usage(asked: Asked, has_gate: bool, chosen: str, page: Path | None) -
 def _find_reports(page: Path, paths: Sequence[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
     sides = (comparisons[0].base, *(comparison.new for comparison in comparisons))
     files = ([analysis.recording.file for analysis in side.recordings] for side in sides)
-    return [find_reports(page, path, names) for path, names in zip(paths, files, strict=True)]
+    return [output.find_reports(page, path, names) for path, names in zip(paths, files, strict=True)]
 
 
 def _parse_mapping(pairs: list[str]) -> dict[str, str]:

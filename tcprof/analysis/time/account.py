@@ -8,21 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts
+from tcprof.analysis.kernels import verdicts
 from tcprof.analysis.kernels.names import PRODUCT, parse_name, read_names
-from tcprof.analysis.kernels.verdicts import (
-    CUDA_CORES,
-    FROM_NAMES,
-    ISSUE,
-    L1,
-    L2,
-    MEMORY,
-    NOT_SAMPLED,
-    POOLED,
-    RESOLVED,
-    SMALL_GRID,
-    UNRESOLVED,
-    could_be_tensor,
-)
 from tcprof.analysis.ranges.instances import Evidence, group_by_path, united_windows
 from tcprof.analysis.ranges.projection import CAUSES
 from tcprof.analysis.samples.sampling import Windows, tensor_counts
@@ -47,11 +34,11 @@ NOT_TRACED = "sampled before or after the trace"
 _MORE_SAMPLES = "record more steps, or sample at a higher --frequency"
 _VARIES = "their work varies, or other work ran at the same time: record with the GPU to yourself"
 _STATES = {
-    RESOLVED: "",
-    POOLED: "record more steps: these kernels were launched too rarely to be measured one by one",
-    UNRESOLVED: _MORE_SAMPLES,
-    NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
-    FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",
+    verdicts.RESOLVED: "",
+    verdicts.POOLED: "record more steps: these kernels were launched too rarely to be measured one by one",
+    verdicts.UNRESOLVED: _MORE_SAMPLES,
+    verdicts.NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
+    verdicts.FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",
 }
 _ROUNDING = 1e-9  # of a sum: less is left between two equal sums by the arithmetic, and differs between CPUs
 _Entry = tuple[str, str, float, str]
@@ -66,11 +53,11 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
     conditions = {
         "communication": kernels["communication"],
         "tensor_kernel": kernels["tensor_kernel"],
-        "unresolved_kernel": could_be_tensor(kernels),
-        "memory_bound": bound.isin([MEMORY, L1, L2]),
-        "fp32_bound": (bound == CUDA_CORES) | is_fp32_product,
-        "issue_bound": bound == ISSUE,
-        "small_grid": bound == SMALL_GRID,
+        "unresolved_kernel": verdicts.could_be_tensor(kernels),
+        "memory_bound": bound.isin([verdicts.MEMORY, verdicts.L1, verdicts.L2]),
+        "fp32_bound": (bound == verdicts.CUDA_CORES) | is_fp32_product,
+        "issue_bound": bound == verdicts.ISSUE,
+        "small_grid": bound == verdicts.SMALL_GRID,
     }
     kernel_class = np.select(
         [condition.to_numpy(dtype=bool) for condition in conditions.values()],

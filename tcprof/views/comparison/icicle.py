@@ -22,21 +22,7 @@ from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.sides import side_color, title_of
 from tcprof.views.document import Icicle
-from tcprof.views.recording.icicle import (
-    KINDS,
-    LONGEST,
-    MODULES,
-    RANGES,
-    Block,
-    Chains,
-    Tree,
-    chain_blocks,
-    chain_modules,
-    grow_tree,
-    make_kernel_blocks,
-    pack_trees,
-    paint_classes,
-)
+from tcprof.views.recording import icicle
 
 _SIDES = ("base", "new")
 COMPARED = (
@@ -64,10 +50,12 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> 
     if means is None:
         return None
     has_modules = [bool((mean.parts["module"] >= 0).any()) for mean in means]
-    by = MODULES if all(has_modules) else RANGES
-    compared, inconclusive = _compare_modules(comparison, gpu) if by == MODULES else _compare_ranges(comparison, gpu)
+    by = icicle.MODULES if all(has_modules) else icicle.RANGES
+    compared, inconclusive = (
+        _compare_modules(comparison, gpu) if by == icicle.MODULES else _compare_ranges(comparison, gpu)
+    )
     trees = [_grow_side(comparison, gpu, side, mean, compared, by) for side, mean in enumerate(means)]
-    blocks, tree = pack_trees(trees)
+    blocks, tree = icicle.pack_trees(trees)
     row = decisive(time_row(comparison, gpu))
     is_known = is_shown(row) or row["verdict"] == EQUAL  # whether the verdict says how the time changed, if it did
     marks = [INCONCLUSIVE if block.link in inconclusive else "" for block in blocks]
@@ -82,7 +70,7 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> 
         data={
             "unit": f"of the {unit}",
             "trees": [tree],
-            "classes": paint_classes(),
+            "classes": icicle.paint_classes(),
             "table": table,
             "by": by[:-1].lower(),
             "names": side_names(comparison),
@@ -118,55 +106,55 @@ def _compare_ranges(comparison: Comparison, gpu: int) -> tuple[Compared, set[str
     return dict(zip(rows["path"], zip(rows["base"], rows["new"], strict=True), strict=True)), set()
 
 
-def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, compared: Compared, by: str) -> Tree:
+def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, compared: Compared, by: str) -> icicle.Tree:
     """Grow the tree of one side, whose blocks link to the paths that the comparison has."""
     of_side = (comparison.base, comparison.new)[side]
     analysis = of_side.typical
     modules = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]
 
-    def block_of(row: Mapping[Any, Any]) -> Block:
+    def block_of(row: Mapping[Any, Any]) -> icicle.Block:
         if row["module_id"] < 0:
-            return Block("range", one_line(str(row["phase"]), LONGEST))
+            return icicle.Block("range", one_line(str(row["phase"]), icicle.LONGEST))
         path = fold_name(row["module"])
         around = fold_name(modules[row["parent_id"]]) if row["parent_id"] >= 0 else ""
-        return Block("module", one_line(path.removeprefix(f"{around}."), LONGEST), link=path)
+        return icicle.Block("module", one_line(path.removeprefix(f"{around}."), icicle.LONGEST), link=path)
 
-    if by == MODULES:
-        chains = chain_modules(analysis, gpu, mean, False, block_of)
+    if by == icicle.MODULES:
+        chains = icicle.chain_modules(analysis, gpu, mean, False, block_of)
     else:
         chains = _chain_renamed_ranges(analysis, mean, comparison.renamings[side])
     chains = [
         tuple(replace(block, active=compared.get(block.link, _UNKNOWN)[side]) for block in chain) for chain in chains
     ]
     whole = measure_side(of_side, gpu, bool(mean.count)).tensor_active_pct
-    root = Block("range", step_name(comparison), whole, comparison.step_path)
+    root = icicle.Block("range", step_name(comparison), whole, comparison.step_path)
     parts = comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == BETWEEN)]
     between_ns = float(parts[_SIDES[side]].iloc[0]) if len(parts) else 0.0
-    return grow_tree(root, mean, chains, make_kernel_blocks(analysis), between_ns, leaves=False)
+    return icicle.grow_tree(root, mean, chains, icicle.make_kernel_blocks(analysis), between_ns, leaves=False)
 
 
-def _chain_renamed_ranges(analysis: Analysis, mean: MeanStep, renaming: Renaming) -> Chains:
+def _chain_renamed_ranges(analysis: Analysis, mean: MeanStep, renaming: Renaming) -> icicle.Chains:
     """Chain the ranges that parts lie in, within those that repeat, as the comparison calls them."""
     paths = list(map(str, rename_paths(analysis.paths, renaming)["path"]))
     ends = {"", *(paths[path] for path in mean.paths)}
 
-    def block_of(path: str) -> Block:
+    def block_of(path: str) -> icicle.Block:
         around, _, name = path.rpartition(SEPARATOR)
         within = "" if around in ends else around.rpartition(SEPARATOR)[2]
-        return Block("range", one_line(shorten(name, within), LONGEST), link=path)
+        return icicle.Block("range", one_line(shorten(name, within), icicle.LONGEST), link=path)
 
     are_ends = {-1, *mean.paths}
     inner = [None if number in are_ends else paths[number] for number in mean.parts["path_id"].tolist()]
     pairs = ((path, path.rpartition(SEPARATOR)[0]) for path in paths)
-    return chain_blocks(inner, {path: around for path, around in pairs if around not in ends}, block_of)
+    return icicle.chain_blocks(inner, {path: around for path, around in pairs if around not in ends}, block_of)
 
 
 def _list_notes(
     comparison: Comparison, tree: Mapping[str, Any], by: str, has_names: bool, repeats: bool, is_known: bool
 ) -> list[str]:
     unit = step_name(comparison)
-    kinds = [KINDS.index(kind) for kind in ("module", "range")]
+    kinds = [icicle.KINDS.index(kind) for kind in ("module", "range")]
     matched = [
         min(side["time"][block] for side in tree["sides"]) > 0
         for block, kind in enumerate(tree["kind"])
@@ -175,12 +163,12 @@ def _list_notes(
     models = gpu_models(comparison.base, comparison.new)
     applies = {
         _WHOLE: not repeats,
-        _ONE_SIDED: by == RANGES and has_names,
+        _ONE_SIDED: by == icicle.RANGES and has_names,
         _NAMELESS.format(unit=unit): not matched,
         _UNMATCHED.format(what=by[:-1].lower()): bool(matched) and not any(matched),
         _GPUS.format(" and ".join(models)): models[0] != models[1],
         _INCONCLUSIVE.format(unit=unit): not is_known,
-        _LAYERS: by == MODULES and any("*" in text for text in tree["texts"]),
+        _LAYERS: by == icicle.MODULES and any("*" in text for text in tree["texts"]),
         _SEVERAL: max(len(side.recordings) for side in (comparison.base, comparison.new)) > 1,
     }
     return [note for note, holds in applies.items() if holds]

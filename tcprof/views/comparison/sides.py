@@ -9,18 +9,8 @@ from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
+from tcprof.findings.compared import verdict
 from tcprof.findings.compared.verdict import Row as ComparedRow
-from tcprof.findings.compared.verdict import (
-    SideFigures,
-    decisive,
-    find_row,
-    list_gpus,
-    measure_side,
-    name_time,
-    side_names,
-    step_name,
-    time_row,
-)
 from tcprof.frames import HEADLINE
 from tcprof.views.document import FactList
 from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
@@ -55,7 +45,7 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
     sides = [("base", first.base, first), *(("new", comparison.new, comparison) for comparison in comparisons)]
     return [
         ShownSide(
-            side_names(comparison)[role == "new"],
+            verdict.side_names(comparison)[role == "new"],
             role,
             number,
             side,
@@ -78,7 +68,9 @@ _NONE = Cell("")
 def name_sides(comparisons: Sequence[Comparison]) -> list[tuple[str, Side]]:
     """Name the sides as lines about them begin: base and new, or of several their names."""
     several = len(comparisons) > 1
-    new_sides = ((side_names(comparison)[1] if several else "new", comparison.new) for comparison in comparisons)
+    new_sides = (
+        (verdict.side_names(comparison)[1] if several else "new", comparison.new) for comparison in comparisons
+    )
     return [("base", comparisons[0].base), *new_sides]
 
 
@@ -106,18 +98,18 @@ def title_of(comparison: Comparison, gpu: int) -> str:
 
 def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
     """Find the GPUs on which the steps of all sides have work."""
-    return sorted(set.intersection(*(set(list_gpus(comparison)) for comparison in comparisons)))
+    return sorted(set.intersection(*(set(verdict.list_gpus(comparison)) for comparison in comparisons)))
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     """List all sides with median time, Tensor Active and GPU idle: a table for each GPU and each judged time."""
     grouped: dict[tuple[int, str, str], list[Comparison]] = {}
     for gpu, comparison in product(shared_gpus(comparisons), comparisons):
-        what = f"Median {step_name(comparison)}" if comparison.step_path else "Capture"
-        grouped.setdefault((gpu, str(time_row(comparison, gpu)["quantity"]), what), []).append(comparison)
+        what = f"Median {verdict.step_name(comparison)}" if comparison.step_path else "Capture"
+        grouped.setdefault((gpu, str(verdict.time_row(comparison, gpu)["quantity"]), what), []).append(comparison)
     tables: list[Table] = []
     for (gpu, quantity, what), alike in grouped.items():
-        time = name_time({"quantity": quantity})
+        time = verdict.name_time({"quantity": quantity})
         headings = (
             Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
             Heading("Ratio", columns=("ratio",)),
@@ -136,11 +128,11 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     return tables
 
 
-def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigures]]:
+def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, verdict.SideFigures]]:
     """Measure what the table of sides shows of each GPU, on both sides."""
     iterates = bool(comparison.step_path)
     return [
-        (side, gpu, measure_side(side.side, gpu, iterates))
+        (side, gpu, verdict.measure_side(side.side, gpu, iterates))
         for gpu in shared_gpus([comparison])
         for side in shown_sides([comparison])
     ]
@@ -157,13 +149,13 @@ def change_mark(row: ComparedRow) -> str:
 
 
 def _side_row(drawn: ShownSide, gpu: int, quantity: str) -> Row:
-    time, side = find_row(drawn.comparison, gpu, quantity), drawn.role
-    figures = measure_side(drawn.side, gpu, bool(drawn.comparison.step_path))
+    time, side = verdict.find_row(drawn.comparison, gpu, quantity), drawn.role
+    figures = verdict.measure_side(drawn.side, gpu, bool(drawn.comparison.step_path))
     shares = [Cell(units.format_pct(share), sort_key(share)) for share in (figures.tensor_active_pct, figures.idle_pct)]
     count = Cell(units.format_count(figures.step_count or None), sort_key(figures.step_count or math.nan))
     change = [_NONE] * 2
     if side == "new":
-        row = decisive(time)
+        row = verdict.decisive(time)
         interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
         change = [Cell.change(row["ratio"], False, mark=change_mark(time)), interval]
     return Row(drawn.name, (Cell.time(time[side]), *change, *shares, count))

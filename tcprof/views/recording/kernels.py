@@ -10,23 +10,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels import verdicts
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
-from tcprof.analysis.kernels.verdicts import (
-    AGREES,
-    CUDA_CORES,
-    ISSUE,
-    L1,
-    L2,
-    LATENCY,
-    MEMORY,
-    POOLED,
-    SMALL_GRID,
-    TENSOR,
-    UNDECIDED,
-    are_unknown,
-    could_be_tensor,
-)
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.steps import are_graphs
@@ -72,14 +58,14 @@ SHORT_NAME = 64
 
 
 _SHOWN_BY = {  # the column that shows a bound
-    MEMORY: "dram_pct",
-    L1: "l1_pct",
-    L2: "l2_pct",
-    TENSOR: "tensor_active_pct",
-    CUDA_CORES: "fma_pct",
-    ISSUE: "sm_issue_pct",
-    SMALL_GRID: "sm_active_pct",
-    LATENCY: "sm_issue_pct",
+    verdicts.MEMORY: "dram_pct",
+    verdicts.L1: "l1_pct",
+    verdicts.L2: "l2_pct",
+    verdicts.TENSOR: "tensor_active_pct",
+    verdicts.CUDA_CORES: "fma_pct",
+    verdicts.ISSUE: "sm_issue_pct",
+    verdicts.SMALL_GRID: "sm_active_pct",
+    verdicts.LATENCY: "sm_issue_pct",
 }
 
 
@@ -117,7 +103,7 @@ def view_kernels(
 ) -> Document:
     """Show ``limit`` rows of ``kernels`` or ``kernels_by_path`` of each GPU, or sum those that use no Tensor Core."""
     if without_tensor_cores:
-        rows = rows[~(rows["tensor_kernel"] | could_be_tensor(rows) | are_graphs(rows))]
+        rows = rows[~(rows["tensor_kernel"] | verdicts.could_be_tensor(rows) | are_graphs(rows))]
     left_out = describe_warm_up(analysis) if by_path else ""
     base = (left_out,) if left_out else ()
     unfitted = why_unfitted(analysis)
@@ -170,11 +156,13 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     active, low, high = (row[name] for name in _TENSOR_ACTIVE)
     cells["tensor_active_pct"] = Cell.plus_minus(active, low, high)
-    if are_unknown(active, max(high - active, active - low)):
+    if verdicts.are_unknown(active, max(high - active, active - low)):
         cells["tensor_active_pct"] = replace(cells["tensor_active_pct"], after=(units.UNRESOLVED,))
     cells["precision"] = Cell.word(row["precision"].upper())
-    fit, verdict = row["fit"], "yes" if row["name_verdict"] == AGREES else row["name_verdict"]
-    cells["name_verdict"] = Cell.word(fit if fit in UNDECIDED else f"{verdict}, {POOLED}" if fit == POOLED else verdict)
+    fit, verdict = row["fit"], "yes" if row["name_verdict"] == verdicts.AGREES else row["name_verdict"]
+    cells["name_verdict"] = Cell.word(
+        fit if fit in verdicts.UNDECIDED else f"{verdict}, {verdicts.POOLED}" if fit == verdicts.POOLED else verdict
+    )
     return Row(
         short_name(row["name"], LONGEST_NAME),
         tuple(cells.values()),
@@ -187,8 +175,8 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
 
 def fitted_cell(value: float, fit: str) -> Cell:
     """Write a percentage of a kernel's fit: unknown where that did not resolve it, marked where it is a pool's."""
-    text = units.UNKNOWN if fit in UNDECIDED else units.format_pct(value)
-    return Cell(f"{text} {POOLED}" if fit == POOLED else text, sort_key(value))
+    text = units.UNKNOWN if fit in verdicts.UNDECIDED else units.format_pct(value)
+    return Cell(f"{text} {verdicts.POOLED}" if fit == verdicts.POOLED else text, sort_key(value))
 
 
 ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"

@@ -18,20 +18,8 @@ from tcprof.findings.notes import name_steps
 from tcprof.findings.steps import list_kinds
 from tcprof.frames import GAP_SUMS, GAPS, HEADLINE, KINDS, LEDGER, TIMELINE, Column
 from tcprof.untrusted import one_line
-from tcprof.views import ROWS_SHOWN
+from tcprof.views import ROWS_SHOWN, figures
 from tcprof.views.document import Document, Part
-from tcprof.views.figures import (
-    AXIS,
-    LEGEND,
-    PlotlyFigure,
-    Settings,
-    axis_names,
-    base_layout,
-    label,
-    number_axis,
-    scatter,
-    unit_ticks,
-)
 from tcprof.views.figures.circles import as_table
 from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, keep_longest, link, path_rows, without_repeats
@@ -172,7 +160,7 @@ _GPU_COLORS = ("#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C", "#7A8CA3",
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
 
-def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
+def figure_step_strip(analysis: Analysis) -> figures.PlotlyFigure:
     """Draw the GPU window of each step and its mean Tensor Active, where known, with medians and marked warm-up."""
     steps = analysis.steps[analysis.steps["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each step", TIME_COLOR)]
@@ -181,18 +169,20 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
     inner = len(strips) * (_STRIP + _GAP) - _GAP
     several = steps["gpu"].nunique() > 1
     head = _TOP + _LEGEND * several
-    figure = PlotlyFigure().update_layout(**base_layout(inner + head + _BOTTOM, head, _BOTTOM), showlegend=several)
+    figure = figures.PlotlyFigure().update_layout(
+        **figures.base_layout(inner + head + _BOTTOM, head, _BOTTOM), showlegend=several
+    )
     if steps.empty:
         return figure
-    figure.update_layout(legend={**LEGEND, "yref": "container", "yanchor": "top"})
+    figure.update_layout(legend={**figures.LEGEND, "yref": "container", "yanchor": "top"})
     for place, (column, title, color) in enumerate(strips):
-        axis, axis_name = axis_names(place)
+        axis, axis_name = figures.axis_names(place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
         top = _highest(steps[column], steps["warm_up"]) * scale
         domain = [max(high - _STRIP / inner, 0), high]
-        ticks = {"ticksuffix": " %", "nticks": 5} if column.endswith("_pct") else unit_ticks(0, top, "s")
-        shared = {**AXIS, "anchor": "x", "fixedrange": True, "domain": domain, "range": [0, 1.08 * top]}
+        ticks = {"ticksuffix": " %", "nticks": 5} if column.endswith("_pct") else figures.unit_ticks(0, top, "s")
+        shared = {**figures.AXIS, "anchor": "x", "fixedrange": True, "domain": domain, "range": [0, 1.08 * top]}
         figure.update_layout({axis_name: {**shared, **ticks}})
         figure.add_title(title, high)
         for number, (gpu, rows) in enumerate(steps.groupby("gpu", sort=True)):
@@ -205,7 +195,7 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
             figure.data.append(points.set(group, yaxis=axis, marker={"color": gpu_color}))
     _mark_warm_up(figure, steps)
     drawn = pd.concat([_thinned(rows) for _, rows in steps.groupby("gpu", sort=True)])
-    across = number_axis(axis, int(steps["number"].max()))
+    across = figures.number_axis(axis, int(steps["number"].max()))
     return figure.update_layout(meta=as_table(drawn, _COLUMNS), xaxis=across)
 
 
@@ -222,12 +212,12 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[rows.groupby(np.arange(len(rows)) // step)["gpu_window_ns"].idxmax()]
 
 
-def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> Settings:
+def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: int) -> figures.Settings:
     value = rows[column].to_numpy(np.float64) * scale
     beyond, warm_up = value > 1.08 * top, rows["warm_up"].to_numpy(bool)
     symbol = _SYMBOLS[number % len(_SYMBOLS)]
     shapes = np.where(beyond, "triangle-up", symbol).astype(object)
-    return scatter(
+    return figures.scatter(
         x=rows["number"].to_numpy(),
         y=np.where(beyond, 1.04 * top, value),
         mode="markers",
@@ -242,13 +232,13 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
 def _describe(row: Mapping[Any, Any]) -> str:
     warm_up = ", warm-up" if row["warm_up"] else ""
     return (
-        f"<b>{label(str(row['path']), 60)}</b>, step {row['number']} on GPU {row['gpu']}{warm_up}<br>GPU window "
-        f"{units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>Tensor Active "
-        f"{HEADLINE.column.format(row[_ACTIVE])} of its GPU window"
+        f"<b>{figures.label(str(row['path']), 60)}</b>, step {row['number']} on GPU {row['gpu']}{warm_up}<br>"
+        f"GPU window {units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>"
+        f"Tensor Active {HEADLINE.column.format(row[_ACTIVE])} of its GPU window"
     )
 
 
-def _add_median(figure: PlotlyFigure, typical: Typical, scale: float, axis: str, color: str) -> None:
+def _add_median(figure: figures.PlotlyFigure, typical: Typical, scale: float, axis: str, color: str) -> None:
     across = {"xref": "paper", "yref": axis, "x0": 0, "x1": 1}
     if typical.value == typical.value:
         line = {"color": color, "width": 1, "dash": "dash"}
@@ -258,7 +248,7 @@ def _add_median(figure: PlotlyFigure, typical: Typical, scale: float, axis: str,
         figure.add_shape(type="rect", y0=typical.low * scale, y1=typical.high * scale, **band, **across)
 
 
-def _mark_warm_up(figure: PlotlyFigure, steps: pd.DataFrame) -> None:
+def _mark_warm_up(figure: figures.PlotlyFigure, steps: pd.DataFrame) -> None:
     warm_up = steps.loc[steps["warm_up"], "number"]
     if warm_up.empty:
         return
