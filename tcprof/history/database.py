@@ -7,87 +7,65 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    make_url,
-    pool,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from tcprof.errors import INSTALL_AGAIN, INSTALL_EXTRA, InputError, NoRunError, OutputError, TcprofError, UsageError
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 _TEXTS = ("added_utc", "recorded_utc", "commit", "commit_utc", "branch", "label", "program", "gpu_name", "config",
           "rank", "driver_version", "cuda_version", "torch_version", "tcprof_version", "file")  # fmt: skip
 
-VERSION = Table("tcprof_version", METADATA, Column("version_num", String(32), primary_key=True))  # its one row
-RUN = Table(
+VERSION = sa.Table("tcprof_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))  # its one row
+RUN = sa.Table(
     "tcprof_run",
     METADATA,
-    Column("run_id", Integer, primary_key=True),
-    Column("content", String(64), nullable=False, unique=True),
-    Column("marks", LargeBinary, nullable=False),  # see ``tcprof.analysis.observed.take_fingerprint``
-    *(Column(name, Text, nullable=False) for name in _TEXTS),
-    Column("gpu_count", Integer, nullable=False),
-    Column("power_limit_w", Float(53)),
-    Column("clock_hz", Float(53)),
+    sa.Column("run_id", sa.Integer, primary_key=True),
+    sa.Column("content", sa.String(64), nullable=False, unique=True),
+    sa.Column("marks", sa.LargeBinary, nullable=False),  # see ``tcprof.analysis.observed.take_fingerprint``
+    *(sa.Column(name, sa.Text, nullable=False) for name in _TEXTS),
+    sa.Column("gpu_count", sa.Integer, nullable=False),
+    sa.Column("power_limit_w", sa.Float(53)),
+    sa.Column("clock_hz", sa.Float(53)),
     sqlite_autoincrement=True,  # no number is given twice, even after its run was removed
 )
-MARK = Table(  # the first marks of each run, by which copies of it are found
+MARK = sa.Table(  # the first marks of each run, by which copies of it are found
     "tcprof_mark",
     METADATA,
-    Column("mark", BigInteger, primary_key=True, autoincrement=False),
-    Column("run_id", ForeignKey(RUN.c.run_id), primary_key=True),
+    sa.Column("mark", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("run_id", sa.ForeignKey(RUN.c.run_id), primary_key=True),
     sqlite_with_rowid=False,
 )
-SERIES = Table(
+SERIES = sa.Table(
     "tcprof_series",
     METADATA,
-    Column("series_id", Integer, primary_key=True),
-    Column("key", String(64), nullable=False, unique=True),  # hash of all that follows
-    *(Column(name, Text, nullable=False) for name in ("metric", "scope", "subject", "unit", "fingerprint")),
-    Column("gpu", Integer, nullable=False),
+    sa.Column("series_id", sa.Integer, primary_key=True),
+    sa.Column("key", sa.String(64), nullable=False, unique=True),  # hash of all that follows
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("metric", "scope", "subject", "unit", "fingerprint")),
+    sa.Column("gpu", sa.Integer, nullable=False),
 )
-POINT = Table(
+POINT = sa.Table(
     "tcprof_point",
     METADATA,
-    Column("series_id", ForeignKey(SERIES.c.series_id), primary_key=True),
-    Column("run_id", ForeignKey(RUN.c.run_id), primary_key=True, index=True),
-    Column("value", Float(53), nullable=False),
-    Column("low", Float(53)),
-    Column("high", Float(53)),
-    Column("n", Integer, nullable=False),
+    sa.Column("series_id", sa.ForeignKey(SERIES.c.series_id), primary_key=True),
+    sa.Column("run_id", sa.ForeignKey(RUN.c.run_id), primary_key=True, index=True),
+    sa.Column("value", sa.Float(53), nullable=False),
+    sa.Column("low", sa.Float(53)),
+    sa.Column("high", sa.Float(53)),
+    sa.Column("n", sa.Integer, nullable=False),
     sqlite_with_rowid=False,  # what lies together on the disk are the points of a series
 )
-BLOB = Table(
+BLOB = sa.Table(
     "tcprof_blob",
     METADATA,
-    Column("run_id", ForeignKey(RUN.c.run_id), primary_key=True),
-    Column("saved", LargeBinary, nullable=False),
+    sa.Column("run_id", sa.ForeignKey(RUN.c.run_id), primary_key=True),
+    sa.Column("saved", sa.LargeBinary, nullable=False),
 )
-ACCEPTED = Table(
+ACCEPTED = sa.Table(
     "tcprof_accepted",
     METADATA,
-    Column("accepted_id", Integer, primary_key=True),
-    *(Column(name, Text, nullable=False) for name in ("commit", "why", "added_utc")),
+    sa.Column("accepted_id", sa.Integer, primary_key=True),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("commit", "why", "added_utc")),
 )
 
 
@@ -101,15 +79,15 @@ _FORMS = "Give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE."
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO)
 
 
-def find_url(address: str | None) -> URL:
+def find_url(address: str | None) -> sa.URL:
     """Find the store: the one that is given, that of ``TCPROF_STORE``, or the file of the project."""
     named = address or os.environ.get(VARIABLE, "")
     if not named:
         here = Path.cwd()
         root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-        return URL.create("sqlite", database=str(root / FOLDER / FILE))
+        return sa.URL.create("sqlite", database=str(root / FOLDER / FILE))
     try:
-        url = make_url(named)
+        url = sa.make_url(named)
     except (ArgumentError, ValueError) as error:
         raise UsageError("The store's address is not a URL.", _FORMS) from error
     backend = url.get_backend_name()
@@ -121,7 +99,7 @@ def find_url(address: str | None) -> URL:
 class StoreDatabase:
     """A store's database, whose tables are there and of this tcprof's form, or are made with ``create``."""
 
-    def __init__(self, url: URL, *, create: bool) -> None:
+    def __init__(self, url: sa.URL, *, create: bool) -> None:
         self.name = url.render_as_string(hide_password=True)
         if url.get_backend_name() == "sqlite":
             self.name = str(url.database)
@@ -139,7 +117,7 @@ class StoreDatabase:
             with self.write() as connection:
                 if self._read_version(connection) is None:  # unless another process just made them
                     METADATA.create_all(connection)
-                    connection.execute(insert(VERSION), {VERSION.c.version_num.name: SCHEMA_VERSION})
+                    connection.execute(sa.insert(VERSION), {VERSION.c.version_num.name: SCHEMA_VERSION})
         elif version != SCHEMA_VERSION:
             raise InputError(
                 f"{self.name} is a store of a newer tcprof: its tables have version {version}, but this tcprof "
@@ -148,24 +126,24 @@ class StoreDatabase:
             )
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[sa.Connection]:
         """Open a connection whose statements see one state of the store."""
         with self._translate_errors(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[sa.Connection]:
         """Open the only connection that writes; all of it is done, or nothing."""
         with self._translate_errors(), self._engine.execution_options(writes=True).begin() as connection:
             if connection.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             yield connection
 
-    def _read_version(self, connection: Connection) -> str | None:
+    def _read_version(self, connection: sa.Connection) -> str | None:
         """Return the version of the tables; None where there are none."""
-        tables = inspect(connection).get_table_names()  # one statement: another process may be making them
+        tables = sa.inspect(connection).get_table_names()  # one statement: another process may be making them
         if VERSION.name in tables:
-            version: str | None = connection.scalar(select(VERSION.c.version_num))
+            version: str | None = connection.scalar(sa.select(VERSION.c.version_num))
             return version
         if connection.dialect.name == "sqlite" and tables:
             raise InputError(f"{self.name} is a database, but not a store of tcprof.", "Give another with --store.")
@@ -236,16 +214,16 @@ def _check_locks(path: Path) -> None:
             ) from error
 
 
-def _make_engine(url: URL) -> Engine:
+def _make_engine(url: sa.URL) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, poolclass=pool.NullPool, connect_args={"connect_timeout": 10})
+        return sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args={"connect_timeout": 10})
     waits = {} if "timeout" in url.query else {"timeout": _WAIT_S}
-    engine = create_engine(url, poolclass=pool.NullPool, connect_args=waits)
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args=waits)
     # The driver begins a transaction with the first change: by then another process may have changed what was read.
-    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
-    event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+    sa.event.listen(engine, "begin", _begin)
     return engine
 
 
-def _begin(connection: Connection) -> None:
+def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
