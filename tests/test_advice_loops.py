@@ -14,6 +14,7 @@ ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor
 CELL = "void at::native::(anonymous namespace)::kernel::lstm_cell_forward<float, float, int, 1>"
 GATHER = "void at::native::vectorized_gather_kernel<16, long>(char *, char *)"
 NONZERO = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<int>"
+NMS = "void vision::ops::<unnamed>::nms_kernel_impl<float>(int, double, const T1 *, unsigned long long *)"
 ANY = (
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<bool, at::native::func_wrapper_t<bool, "
     "at::native::or_kernel_cuda>>>"
@@ -59,6 +60,7 @@ def turns(
         (turns(MUL, ADD, waits=True), ""),
         (turns(GEMM, GEMM, CELL, sizes=1), "recurrent-cell"),
         (turns(GEMM, NONZERO, sizes=1, waits=True), "boolean-masks"),
+        (turns(GEMM, NONZERO, NMS, sizes=1, waits=True), ""),  # how many boxes are left, only the GPU knows
         (turns(GEMM, ANY, sizes=1, module="Net.layers", own_module=True, waits=True), ""),  # not in the backward pass
         (turns(GEMM, MUL, sizes=1, module="Net.head"), "loop-in-module"),
         (turns(GEMM, MUL, sizes=1, module="Net.layers", own_module=True), ""),
@@ -73,6 +75,7 @@ def turns(
         "waits",
         "cell",
         "masks",
+        "boxes",
         "any",
         "tokens",
         "layers",

@@ -158,6 +158,7 @@ _PATTERNS = {
     "is_plain_copy": r"^(?!.*(?:WithCast|gpu_kernel_impl<|unrolled_)).*elementwise_kernel<.*direct_copy_kernel_cuda",
     "is_choice": r"(?i)sort|topk|multinomial|arg(?:max|min)|nonzero|DeviceSelect",
     "is_nonzero": r"DeviceSelectSweep|nonzero",
+    "is_suppression": r"nms_kernel|gather_keep_from_mask",  # of boxes that overlap
     "is_any": r"ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel",
     "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
     "is_random": r"(?:normal|uniform)_and_transform",

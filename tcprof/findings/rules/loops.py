@@ -158,7 +158,9 @@ def marked_kernels(step: Step) -> list[Advice]:
     for name, marked in _MARKED.items():
         is_mark = step.kernels[marked.trait].loc[step.launches["kernel"]].to_numpy()
         is_mark = is_mark & ((phases == marked.phase) | (marked.phase == ""))
-        if is_mark.sum() >= _FEWEST_MARKS * step.count:
+        # Only the result of non-maximum suppression tells how many boxes there are
+        is_bound = name == "boolean-masks" and step.kernels["is_suppression"].any()
+        if is_mark.sum() >= _FEWEST_MARKS * step.count and not is_bound:
             rows = step.launches[near(is_mark, _NEAR) | (marked.phase != "")]
             findings += _advise(step, name, marked.text, rows, marked.way, MEASURED[marked.prices], marked.waits)
     return findings
