@@ -58,6 +58,8 @@ FORBIDDEN = re.compile(
     r"|\b(?:time|window|ns), less\b(?! than)|\bless (?:what|that|its)\b|\bworks long\b|\bof the SMs\.|\bwhole graphs\b"
     r"|\bthe one before\b|\bwhat was read\b|\bThose of the FMA pipe\b|\bPasses through\b|\bHow often two runs\b"
     r"|\bonly in the new\b|\bknows no (?:GPU|rank)\b|\bby itself\b|\bloses? most\b|\bof whatever\b|\b[Hh]atched is\b"
+    r"|\bwith all modules in it\b|\bunknown likewise\b|\bas recorded;|\bloads ahead\b|\bwhole CUDA graphs\b"
+    r"|\bsays? of each\b|\bare the first digits\b|\bnsys writes the report$|\{\} against \{\}|\band \{\} like it\b"
     r"|, of$|\bof one kind differ\b|\bdoes not say (?:them|it)\b|\bstands (?:below|above|beside)\b|\bis reduced where\b"
 )
 
