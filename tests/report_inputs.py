@@ -95,10 +95,7 @@ def tell(analysis: Analysis, faults: Sequence[str] = (), warnings: Sequence[str]
 
 
 def render_page(
-    analysis: Analysis,
-    options: PageOptions = USUAL,
-    faults: Sequence[str] = (),
-    warnings: Sequence[str] = (),
+    analysis: Analysis, options: PageOptions = USUAL, faults: Sequence[str] = (), warnings: Sequence[str] = ()
 ) -> str:
     """The page of an analysis, with these faults and cautions."""
     return page.render_page(view_recording(analysis, tell(analysis, faults, warnings), advise(analysis)), options)

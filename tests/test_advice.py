@@ -187,12 +187,7 @@ def test_idle_time_has_one_reason(tmp_path: Path) -> None:
     )
     builder.row("StringIds", **builder_ids)
     step = step_of(builder, tmp_path)
-    assert step.host.idle_ns == {
-        GPU_SIDE: 100,
-        WORK: 6 * MS + 50_000,
-        WAITS: 60_000,
-        LAUNCHES: 30_000,
-    }
+    assert step.host.idle_ns == {GPU_SIDE: 100, WORK: 6 * MS + 50_000, WAITS: 60_000, LAUNCHES: 30_000}
     assert step.host.work.to_dict() == {"load": 4 * MS + 10_000, "": 2 * MS + 40_000}
     assert step.host.waits["count"].to_dict() == {"cudaStreamSynchronize_v3020": 2}
 

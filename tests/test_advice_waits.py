@@ -82,11 +82,7 @@ def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
 
 
 OF_DEVICE = "no device-wide waits"
-PIN, DO_NOT_BLOCK, KEEP = (
-    "pinned memory",
-    "non-blocking copies",
-    "keep results on the GPU",
-)
+PIN, DO_NOT_BLOCK, KEEP = ("pinned memory", "non-blocking copies", "keep results on the GPU")
 
 
 def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **memory: int) -> TraceBuilder:

@@ -190,13 +190,7 @@ print(len([name for name in names if "Loss" in name]), len([name for name in nam
     assert run_forked(f"exec({LOG!r})\n{NET}{script}").stdout == "1 64\n"
 
 
-STARTED = {
-    "script": "train.py",
-    "folder": "app",
-    "archive": "app.zip",
-    "module": "-m train",
-    "package": "-m app",
-}
+STARTED = {"script": "train.py", "folder": "app", "archive": "app.zip", "module": "-m train", "package": "-m app"}
 MAIN = """
 import pickle, sys, threading, time, helper
 class Mine: pass

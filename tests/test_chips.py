@@ -188,8 +188,7 @@ def test_a_peak_is_one_that_the_gpu_can_reach(
     gpu: str, sms: float, clock_ghz: float, precision: str, expected: float
 ) -> None:
     gpus = pd.DataFrame(
-        {"gpu": 0, "name": gpu, "chip": "GA10B" if gpu == "Orin" else "GA100", "sm_count": sms},
-        index=[0],
+        {"gpu": 0, "name": gpu, "chip": "GA10B" if gpu == "Orin" else "GA100", "sm_count": sms}, index=[0]
     ).assign(clock_hz=clock_ghz * 1e9)
     kernels = pd.DataFrame({"gpu": 0, "tensor_kernel": True, "precision": precision, "accumulator": "fp32"}, index=[0])
     peak = find_peaks(kernels, gpus, None)["peak_tflops"]
@@ -318,12 +317,7 @@ def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Pat
     write_stub(STUB)
     own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"), ("SMs Active", "TPC.sm__cycles_active"))
     recorded = names_of(build_metric_set(own, "GX999"))
-    assert recorded == [
-        "UTC Active [Throughput %]",
-        "UTC Active [Sum]",
-        "SMs Active [Sum]",
-        "SM Cycles [Sum]",
-    ]
+    assert recorded == ["UTC Active [Throughput %]", "UTC Active [Sum]", "SMs Active [Sum]", "SM Cycles [Sum]"]
     builder = TraceBuilder().gpu(chip="GX999").recorded(40_000)
     builder.samples([4000] * 4, metric=recorded[1]).samples([2500] * 4, metric=recorded[3])
     builder.kernel("nvjet_sm100_tst_128x256_64x6_2x1_v_bz_TNT", 0, 40_000)

@@ -411,10 +411,7 @@ def test_version(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("name", "args"),
-    [
-        ("ranges.txt", ["ranges", AMP]),
-        ("ranges-host.md", ["ranges", AMP, "--window", "host", "--format", "markdown"]),
-    ],
+    [("ranges.txt", ["ranges", AMP]), ("ranges-host.md", ["ranges", AMP, "--window", "host", "--format", "markdown"])],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:

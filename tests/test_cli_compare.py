@@ -147,11 +147,7 @@ GATES = (
 
 
 @pytest.mark.parametrize(
-    ("condition", "strict", "status", "verdict", "output"),
-    [
-        *((*gate, "junit") for gate in GATES),
-        (*GATES[0], "text"),
-    ],
+    ("condition", "strict", "status", "verdict", "output"), [*((*gate, "junit") for gate in GATES), (*GATES[0], "text")]
 )
 def test_the_gate(condition, strict, status, verdict, output, run, slower):
     done = run("compare", *slower, "--fail-if", condition, *["--strict"] * strict, "--format", output)

@@ -13,12 +13,7 @@ from worlds import SMS, Kernel, Sampler, World, make_world, write_world
 
 import tcprof
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
-from tcprof.analysis.samples.clock import (
-    ENGINE_EARLY_NS,
-    ENGINE_LATE_NS,
-    align_samples,
-    check_clocks,
-)
+from tcprof.analysis.samples.clock import ENGINE_EARLY_NS, ENGINE_LATE_NS, align_samples, check_clocks
 from tcprof.findings.checks import describe_clocks
 from tcprof.frames import ACTIVITIES, SAMPLES
 
@@ -79,8 +74,7 @@ def test_of_offsets_that_fit_alike_one_clock_is_taken(late, known):
 
 
 @pytest.mark.parametrize(
-    ("offset", "moved", "fault"),
-    [(20_000, "timestamps are 20.0 µs later", ""), (1_000_000, "", "(agreement ")],
+    ("offset", "moved", "fault"), [(20_000, "timestamps are 20.0 µs later", ""), (1_000_000, "", "(agreement ")]
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import FIXTURES
-from comparison_inputs import (
-    compare_hostile,
-    read_steps,
-    render_page,
-    tell,
-    texts_of,
-    write_page,
-)
+from comparison_inputs import compare_hostile, read_steps, render_page, tell, texts_of, write_page
 from report_inputs import HOSTILE, make_comparison
 from test_page import Page
 

@@ -77,8 +77,7 @@ def test_what_is_wrong_is_counted_as_in_sqlite(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("NVTX_EVENTS", "NVTX_EVENTS_V2"), ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL_V3")],
+    ("old", "new"), [("NVTX_EVENTS", "NVTX_EVENTS_V2"), ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL_V3")]
 )
 def test_a_renamed_table_is_refused_by_name(folder: Path, old: str, new: str) -> None:
     (folder / f"{old}.parquet").rename(folder / f"{new}.parquet")

@@ -381,12 +381,7 @@ FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 3
 # Names with their traits; those beside them are close by, and have none.
 NAMES = {
     "sm80_xmma_fprop_implicit_gemm_f16f16": {"is_convolution", "is_of_library", "uses_framework"},
-    "sm80_xmma_wgrad_implicit_gemm_f16f16": {
-        "is_convolution",
-        "is_weight_gradient",
-        "is_of_library",
-        "uses_framework",
-    },
+    "sm80_xmma_wgrad_implicit_gemm_f16f16": {"is_convolution", "is_weight_gradient", "is_of_library", "uses_framework"},
     "void gemv2T_kernel_val<int>": {"is_vector_product"},
     "cutlass_80_tensorop_s1688gemm_128x128_nn_align1": {"is_unaligned", "is_of_library"},
     "cutlass_80_tensorop_s1688gemm_128x128_nn_align16": {"is_of_library"},

@@ -72,10 +72,7 @@ class TestReport:
     def test_columns_have_their_names_for_csv(self, report):
         columns = [each["data-columns"] for tag, each in report.elements if tag == "th" and "data-columns" in each]
         assert columns[0] == "gpu_window_ns share_pct"
-        assert columns[1:3] == [
-            "lost_time_ns",
-            "tensor_active_mean_pct tensor_active_low_pct tensor_active_high_pct",
-        ]
+        assert columns[1:3] == ["lost_time_ns", "tensor_active_mean_pct tensor_active_low_pct tensor_active_high_pct"]
         assert not [each for tag, each in report.elements if tag == "td" and "data-values" in each], (
             "no script reads it"
         )
@@ -126,10 +123,7 @@ class TestIncomplete:
 
 
 class TestTheme:
-    @pytest.mark.parametrize(
-        ("theme", "media"),
-        [("auto", "screen and (prefers-color-scheme: dark)")],
-    )
+    @pytest.mark.parametrize(("theme", "media"), [("auto", "screen and (prefers-color-scheme: dark)")])
     def test_dark_colors_are_for_those_who_ask(self, theme, media):
         shown = Page(render_page(make_analysis(), PageOptions(theme=Theme(theme))))
         assert [each["media"] for tag, each in shown.elements if each.get("id") == "dark-colors"] == [media]

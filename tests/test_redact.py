@@ -340,11 +340,7 @@ def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(table, columns,
 
 def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -> None:
     builder = recording()
-    known = (
-        (0, "CUDA_MEMCPY_KIND_HTOD", "Host-to-Device"),
-        (1, "UNKNOWN", "Event (DEPRECATED)"),
-        (2, "MAX", None),
-    )
+    known = ((0, "CUDA_MEMCPY_KIND_HTOD", "Host-to-Device"), (1, "UNKNOWN", "Event (DEPRECATED)"), (2, "MAX", None))
     for number, name, label in (*known, (3, "/home/alice", "hunter2"), (4, "TOKEN", "AKIA=kept/quiet")):
         builder.row("ENUM_CUDA_MEMCPY_OPER", id=number, name=name, label=label, other="secret-worker")
     builder.row("ENUM_OF_THE_PROGRAM", id=0, name="hunter2")

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from tcprof.analysis.samples import sampling
 from tcprof.analysis.samples.interval_estimates import bootstrap_interval
-from tcprof.analysis.samples.sampling import (
-    Windows,
-    measure,
-    measure_distribution,
-    measure_errors,
-    tensor_functions,
-)
+from tcprof.analysis.samples.sampling import Windows, measure, measure_distribution, measure_errors, tensor_functions
 from tcprof.frames import SAMPLES
 
 

@@ -136,10 +136,7 @@ def test_tables_fit_the_width_in_lines_of_one_row(
         assert all(re.search(r"  +\S*[\d–~]", line) for line in rows), "figures stand in each line"
 
 
-@pytest.mark.parametrize(
-    ("columns", "width"),
-    [("100", 100), ("nonsense", 120)],
-)
+@pytest.mark.parametrize(("columns", "width"), [("100", 100), ("nonsense", 120)])
 def test_a_pipe_has_as_many_columns_as_the_environment_says(
     columns: str, width: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

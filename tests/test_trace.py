@@ -369,14 +369,7 @@ def whole(tmp_path):
 
 def read_all(path):
     trace = NsysExport(path)
-    for read in (
-        trace.recording,
-        trace.gpus,
-        trace.samples,
-        trace.ranges,
-        trace.api_calls,
-        trace.activities,
-    ):
+    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
         read()
     trace.diagnostics(without_private)
 

@@ -4,14 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from builders import (
-    CLOCK,
-    TENSOR_ACTIVE,
-    TraceBuilder,
-    assert_rows,
-    read_back_signed,
-    type_id,
-)
+from builders import CLOCK, TENSOR_ACTIVE, TraceBuilder, assert_rows, read_back_signed, type_id
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -76,9 +76,7 @@ def test_the_catalogue_of_sentences_is_up_to_date(golden: Golden) -> None:
 MODULES = sorted((ROOT / "tcprof").rglob("*.py"))
 # Participles, and words for anything, name nothing: rows, steps, gpu_rows, path_key, saving are names.
 EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "each", "own", "mine", "others", "of_gpu"}
-NOT_YET_UNIQUE = {
-    "Table",
-}
+NOT_YET_UNIQUE = {"Table"}
 
 
 BEGIN_WITH_A_VERB = {

@@ -160,10 +160,7 @@ def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make", "number", "half"),
-    [(dependent, 12, 6), (some_wait, 12, 1.2)],
-)
+@pytest.mark.parametrize(("make", "number", "half"), [(dependent, 12, 6), (some_wait, 12, 1.2)])
 def test_intervals_of_ranges_hold_where_launches_overlap(
     make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
 ) -> None:

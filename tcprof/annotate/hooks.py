@@ -161,11 +161,7 @@ class Hooks:
         os.register_at_fork(after_in_child=self._forget_parent)
 
     def _wrap(
-        self,
-        owner: Any,
-        name: str,
-        before: Callable[..., None] | None = None,
-        after: Callable[..., None] | None = None,
+        self, owner: Any, name: str, before: Callable[..., None] | None = None, after: Callable[..., None] | None = None
     ) -> None:
         """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
         wrapped = vars(owner).get(name)

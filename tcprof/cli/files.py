@@ -168,8 +168,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         if output is None or output.suffix not in SUFFIXES:
             given = "but there is no -o" if output is None else f"not -o {output}"
             raise UsageError(
-                f"--figure {figure} needs a file to draw to, {given}.",
-                f"Give one: -o {figure}.svg, .png or .html.",
+                f"--figure {figure} needs a file to draw to, {given}.", f"Give one: -o {figure}.svg, .png or .html."
             )
         check_drawing(output)
     if output is None and chrome_trace is None:

@@ -15,12 +15,7 @@ from tcprof.analysis.mean_step import Typical, find_median
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
-from tcprof.analysis.unprofiled import (
-    are_too_short,
-    list_annotated_steps,
-    list_unprofiled_steps,
-    measure_step_times,
-)
+from tcprof.analysis.unprofiled import are_too_short, list_annotated_steps, list_unprofiled_steps, measure_step_times
 from tcprof.arrays import Bools, rows_of_gpu
 from tcprof.findings.finding import Finding, Severity
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL

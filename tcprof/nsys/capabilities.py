@@ -201,8 +201,7 @@ def read_capabilities(nsys: Nsys, wanted: str = "all") -> Capabilities:
     devices = _ask_for_gpus(nsys, f"{option}=help", wanted)
     if not re.search(r"Possible --gpu-metrics-device|GPUs are (not )?supported", devices.output):
         raise NsysError(
-            f"nsys {nsys.version_text} does not say which GPUs it can sample: {devices.last_lines()}",
-            hint=INSTALL_HINT,
+            f"nsys {nsys.version_text} does not say which GPUs it can sample: {devices.last_lines()}", hint=INSTALL_HINT
         )
     sets = _ask(nsys, "--gpu-metrics-set=help").output
     return Capabilities(option, re.search(r"^\s*file:", sets, re.MULTILINE) is not None, parse_gpus(devices.output))

@@ -103,8 +103,7 @@ def check_export(path: Path) -> None:
     check_is_unpacked(path, header)
     if not header.startswith(SQLITE_MAGIC):
         raise InputError(
-            f"{path} is not an SQLite file.",
-            hint="Give a .nsys-rep, or a file from 'nsys export --type=sqlite'.",
+            f"{path} is not an SQLite file.", hint="Give a .nsys-rep, or a file from 'nsys export --type=sqlite'."
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
@@ -178,8 +177,7 @@ def check_export_place(files: ReportFiles) -> None:
         raise OutputError(f"{export} is a folder, but the export needs that path.", hint="Rename it.")
     if export.exists() and not _is_export_or_left_of_one(export):
         raise OutputError(
-            f"{export} already exists and is not an nsys export.",
-            hint="Rename it: the report's export goes there.",
+            f"{export} already exists and is not an nsys export.", hint="Rename it: the report's export goes there."
         )
 
 

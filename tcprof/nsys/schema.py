@@ -106,19 +106,7 @@ ALWAYS: dict[str, frozenset[str]] = {
 }
 # Tables whose columns say what they are, by whatever name: those of ALWAYS, or else all.
 UNIQUE = frozenset(
-    table.name
-    for table in (
-        NVTX,
-        KERNELS,
-        COPIES,
-        SETS,
-        GRAPHS,
-        METRICS,
-        GPUS,
-        CUDA_DEVICES,
-        CAPTURE,
-        DIAGNOSTICS,
-    )
+    table.name for table in (NVTX, KERNELS, COPIES, SETS, GRAPHS, METRICS, GPUS, CUDA_DEVICES, CAPTURE, DIAGNOSTICS)
 )
 # Tables of nsys whose columns are those of API calls, too; tables of work stand only beside some of API calls.
 LIKE_CALLS = r"OSRT_|OPENMP_|OPENGL_|VULKAN_|DX1\d_|D3D1\d_|PROFILER_OVERHEAD|CUPTI_ACTIVITY_KIND_OVERHEAD"

@@ -74,7 +74,6 @@ def _read(folder: Path, schema: Schema) -> pd.DataFrame:
         wrong = str(error)
     if wrong:
         raise InputError(
-            f"{path} cannot be read as part of a job: {wrong}.",
-            f"Write it again: tcprof ranks FILES --save {folder}",
+            f"{path} cannot be read as part of a job: {wrong}.", f"Write it again: tcprof ranks FILES --save {folder}"
         )
     return frame

@@ -206,10 +206,7 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
             f"nsys cannot sample at {options.frequency_hz} Hz.",
             hint=f"Choose a frequency from {LOWEST_FREQUENCY_HZ} to {HIGHEST_FREQUENCY_HZ} Hz.",
         )
-    chosen = [
-        f"{capabilities.gpu_metrics_option}={options.gpus}",
-        f"--gpu-metrics-frequency={options.frequency_hz}",
-    ]
+    chosen = [f"{capabilities.gpu_metrics_option}={options.gpus}", f"--gpu-metrics-frequency={options.frequency_hz}"]
     if metric_set is not None:
         if not capabilities.metric_set_files:
             raise UsageError("This nsys accepts no metric-set files.", hint="Use its own set, or a newer nsys.")
@@ -219,10 +216,7 @@ def _gpu_metrics(capabilities: Capabilities, options: RecordOptions, metric_set:
 
 def _stretch(options: RecordOptions) -> list[str]:
     """Choose the options for the part of the time to record."""
-    chosen = {
-        "--delay": options.delay_s,
-        "--duration": options.duration_s,
-    }
+    chosen = {"--delay": options.delay_s, "--duration": options.duration_s}
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):
         raise UsageError("A delay or a duration must be more than 0 seconds.", hint="For none, omit the option.")
@@ -248,8 +242,7 @@ def _capture_range(capture_range: str, end: str) -> list[str]:
     if capture_range == "none":
         if end != RecordOptions.capture_range_end:
             raise UsageError(
-                "--capture-range-end needs a capture range.",
-                hint="Add --capture-range cudaProfilerApi, or nvtx:NAME.",
+                "--capture-range-end needs a capture range.", hint="Add --capture-range cudaProfilerApi, or nvtx:NAME."
             )
         return []
     if capture_range == "cudaProfilerApi":

@@ -81,10 +81,7 @@ _EXPORT_SETTINGS = {
     "EXPORT_SCHEMA_VERSION_CKSUM": _CHECKSUM,
     "EXPORT_LAZY|EXPORT_PARAM_LAZY": _BOOLEAN,
 }
-_SYSTEM_SETTINGS = {
-    "CpuCores|NvDriverVersion|CudaDriverVersion": VERSION,
-    "CpuArchitecture": "x86_64|aarch64",
-}
+_SYSTEM_SETTINGS = {"CpuCores|NvDriverVersion|CudaDriverVersion": VERSION, "CpuArchitecture": "x86_64|aarch64"}
 _SETTINGS = {
     schema.CAPTURE_METADATA.name: _CAPTURE_SETTINGS,
     schema.EXPORT_METADATA.name: _EXPORT_SETTINGS,

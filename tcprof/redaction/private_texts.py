@@ -67,11 +67,7 @@ _COMMON = re.compile(
 )
 # What is private by its form, and a quick sign that texts may hold it.
 _PATTERNS = (
-    (
-        "a path in a home folder",
-        r"(?<!\w)(?:[A-Za-z]:)?[/\\](?:home|Users|root)[/\\]\w[^\s\"']*",
-        "home|Users|root",
-    ),
+    ("a path in a home folder", r"(?<!\w)(?:[A-Za-z]:)?[/\\](?:home|Users|root)[/\\]\w[^\s\"']*", "home|Users|root"),
     ("an e-mail address", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+", "@"),
     ("an IPv4 address", IPV4, r"\d\.\d{1,3}\.\d"),
 )

@@ -26,12 +26,7 @@ def pages(pages, tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
-    [
-        ("small", 1280, "light"),
-        ("recorded", 1280, "dark"),
-        ("hostile", 400, "light"),
-        ("empty", 400, "dark"),
-    ],
+    [("small", 1280, "light"), ("recorded", 1280, "dark"), ("hostile", 400, "light"), ("empty", 400, "dark")],
 )
 def test_no_serious_finding(visit, pages, axe, name, scheme, width):
     opened = visit(pages / f"{name}.html", width, scheme)

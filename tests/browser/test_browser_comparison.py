@@ -45,12 +45,7 @@ def texts(opened, selector):
     return [text.strip() for text in opened.locator(selector).all_text_contents()]
 
 
-@pytest.mark.parametrize(
-    ("name", "width", "scheme"),
-    [
-        *((name, 1280, "light") for name in FEW),
-    ],
-)
+@pytest.mark.parametrize(("name", "width", "scheme"), [*((name, 1280, "light") for name in FEW)])
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
     opened = visit(path, width, scheme)

@@ -49,23 +49,14 @@ def texts(opened, selector):
 
 
 @pytest.mark.parametrize(
-    ("name", "width", "scheme"),
-    [
-        *((name, 1280, "light") for name in FEW),
-        ("hostile", 390, "dark"),
-    ],
+    ("name", "width", "scheme"), [*((name, 1280, "light") for name in FEW), ("hostile", 390, "dark")]
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
     check_silent(visit(path, width, scheme), path)
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (380, "dark"),
-    ],
-)
+@pytest.mark.parametrize(("width", "scheme"), [(380, "dark")])
 def test_faults_are_read_first(visit, pages, width, scheme):
     opened = visit(pages / "faulty.html", width, scheme)
     alert = opened.get_by_role("alert")
@@ -128,13 +119,7 @@ def test_prints_light_with_everything_open(visit, pages):
     opened.emulate_media(media="print", color_scheme="dark")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert opened.evaluate(BACKGROUND) == LIGHT
-    for hidden in (
-        ".table-tools",
-        ".figure-tools",
-        ".timeline-tools",
-        "button.theme",
-        "nav",
-    ):
+    for hidden in (".table-tools", ".figure-tools", ".timeline-tools", "button.theme", "nav"):
         assert not [each for each in opened.locator(hidden).all() if each.is_visible()], hidden
     assert opened.locator("details:not([open])").count() == 0
     assert opened.locator(f"{ROWS} >> nth=1").get_attribute("aria-expanded") == "true"

@@ -182,14 +182,7 @@ def test_a_delay_and_a_duration_take_time(h200: Capabilities, change: dict[str, 
 
 @pytest.mark.parametrize(
     ("output", "base"),
-    [
-        ("x.nsys-rep", "x"),
-        ("a/x", "a/x"),
-        ("run.v1", "run.v1"),
-        ("x.qdrep", "x"),
-        ("x.sqlite", "x"),
-        ("50%", "50%"),
-    ],
+    [("x.nsys-rep", "x"), ("a/x", "a/x"), ("run.v1", "run.v1"), ("x.qdrep", "x"), ("x.sqlite", "x"), ("50%", "50%")],
 )
 def test_base_of_a_report(output: str, base: str):
     assert ReportFiles.named(Path(output)).base == Path(base)

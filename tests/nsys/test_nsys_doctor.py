@@ -168,11 +168,7 @@ def test_the_driver_is_asked_by_a_process_of_its_own(install_nvml):
     ("modes", "status", "evidence"),
     [
         (GpuModes(None, vgpu=False, confidential=None), "pass", "does not report MIG, Confidential Computing"),
-        (
-            GpuModes(None, vgpu=False, confidential=True),
-            "fail",
-            "does not report MIG; Confidential Computing is on",
-        ),
+        (GpuModes(None, vgpu=False, confidential=True), "fail", "does not report MIG; Confidential Computing is on"),
         (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
     ],
 )

@@ -34,8 +34,7 @@ def test_no_importer(fake_nsys: Nsys):
 
 
 @pytest.mark.parametrize(
-    ("library", "remedy"),
-    [("libdw.so.1", "apt-get install libdw1"), ("libodd.so.7", "apt-file search libodd.so.7")],
+    ("library", "remedy"), [("libdw.so.1", "apt-get install libdw1"), ("libodd.so.7", "apt-file search libodd.so.7")]
 )
 def test_a_missing_library_is_named_with_its_package(
     fake_nsys: Nsys, install_importer, tmp_path, monkeypatch, library: str, remedy: str

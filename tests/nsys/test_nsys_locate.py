@@ -3,13 +3,7 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError
-from tcprof.nsys.capabilities import (
-    Capabilities,
-    GpuSupport,
-    parse_gpus,
-    read_capabilities,
-    read_general_metric_set,
-)
+from tcprof.nsys.capabilities import Capabilities, GpuSupport, parse_gpus, read_capabilities, read_general_metric_set
 from tcprof.nsys.locate import Nsys, find_nsys
 
 VENDOR_PLACES = [
@@ -112,10 +106,7 @@ Some GPUs are not supported:
     0: Volta GV100 | Quadro GV100 PCI[0000:17:00.0]
 See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#gpu-metrics
 """,
-        [
-            GpuSupport(1, "TU104", "GeForce RTX 2070 SUPER", True, ""),
-            GpuSupport(0, "GV100", "Quadro GV100", False, ""),
-        ],
+        [GpuSupport(1, "TU104", "GeForce RTX 2070 SUPER", True, ""), GpuSupport(0, "GV100", "Quadro GV100", False, "")],
     ),
     "reason on the line": (
         "None of the installed GPUs are supported:\n\tAda AD102 | NVIDIA GeForce RTX 4090 PCI[0000:01:00.0] "
@@ -143,10 +134,7 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
             GpuSupport(3, "GH100", "NVIDIA H200", False, "Already under profiling"),
         ],
     ),
-    "none": (
-        "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n",
-        [],
-    ),
+    "none": ("Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n", []),
 }
 
 

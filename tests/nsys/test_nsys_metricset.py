@@ -84,17 +84,9 @@ EXPECTED = {
     ),
     "triage": (
         TRIAGE,
-        [
-            "SMs Active [Sum]",
-            "SM Tensor Pipe Active [Throughput %]",
-            "SM Tensor Pipe Active [Sum]",
-            "SM Cycles [Sum]",
-        ],
+        ["SMs Active [Sum]", "SM Tensor Pipe Active [Throughput %]", "SM Tensor Pipe Active [Sum]", "SM Cycles [Sum]"],
     ),
-    "nested": (
-        NESTED,
-        ["SM Tensor Pipe Active [Throughput %]", "SM Tensor Pipe Active [Sum]", "SM Cycles [Sum]"],
-    ),
+    "nested": (NESTED, ["SM Tensor Pipe Active [Throughput %]", "SM Tensor Pipe Active [Sum]", "SM Cycles [Sum]"]),
 }
 
 

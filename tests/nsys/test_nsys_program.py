@@ -8,14 +8,7 @@ import pytest
 
 from tcprof.errors import InputError, UsageError
 from tcprof.record.command import split_arguments
-from tcprof.record.program import (
-    Python,
-    annotated,
-    choose_python,
-    explain_output,
-    find_program,
-    name_report,
-)
+from tcprof.record.program import Python, annotated, choose_python, explain_output, find_program, name_report
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 

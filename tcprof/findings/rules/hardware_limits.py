@@ -40,10 +40,7 @@ _ABOUT_LIMIT = {
         "The power limit holds the clock at {clock}: nothing to do in the program",
         "The driver reports the power limit ({power_limit_w}) as the cause; the GPU draws {power_w}.",
     ),
-    "temperature": (
-        "Cool the GPU: heat holds its clock at {clock}",
-        "The driver reports thermal slowdown.",
-    ),
+    "temperature": ("Cool the GPU: heat holds its clock at {clock}", "The driver reports thermal slowdown."),
     "setting": ("Unlock the clock, which is set to {clock}", "The driver reports a clock setting as the cause."),
     "hardware": ("Check the board's power supply: the clock stays at {clock}", "The driver reports hardware slowdown."),
 }

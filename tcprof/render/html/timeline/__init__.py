@@ -16,14 +16,7 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.findings.finding import class_title
-from tcprof.render.html.timeline.lanes import (
-    MOST_BARS,
-    GpuLanes,
-    WorkNames,
-    cut_names,
-    lay_lanes,
-    name_work,
-)
+from tcprof.render.html.timeline.lanes import MOST_BARS, GpuLanes, WorkNames, cut_names, lay_lanes, name_work
 from tcprof.render.html.timeline.packing import (
     GRAIN_NS,
     MOST_EXACT,
