@@ -323,3 +323,13 @@ def test_a_series_of_a_store_is_called_the_same_whether_a_few_steps_differ(read,
     columns = ["series_id", "value", "low", "high", "n"]
     shown = view_run(run, numbered.drop(columns=columns[1:]), numbered[columns].sort_values("series_id"))
     assert [shown.rows[name].iloc[0] for name in ("metric", "subject")] == ["step_ns", "step"]
+
+
+def test_what_is_prepared_before_the_first_step_makes_steps_no_less(tmp_path):
+    trace = TraceBuilder().gpu().kernel("init", 0, 100_000, launched=-100)
+    for start in range(200_000, 230_000, 10_000):
+        trace.range("step", start, start + 9_900, domain=DOMAIN, start_end=True)
+        trace.range("Net", start + 10, start + 5_000, domain=DOMAIN)
+        for place, name in enumerate(("embed", "gemm", "gelu", "gemm", "add", "loss", "adam")):
+            trace.kernel(name, start + 1_100 * place + 100, start + 1_100 * place + 1_000, launched=start + 20 + place)
+    assert tcprof.read(trace.write(tmp_path)).steps["path"].tolist() == ["step"] * 3

@@ -157,13 +157,14 @@ def _summarize_kin(
 
 
 def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
-    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own, and are no epochs.
+    """Tell whether the chosen paths hold most of what the GPU does since they began, or are the program's own.
 
-    The annotation does not see steps that a program replays as a CUDA graph: it has those before the capture alone, the
-    last of which stays open until the program ends.
+    Epochs are no steps. The annotation does not see steps that a program replays as a CUDA graph: it has those before
+    the capture alone, the last of which stays open until the program ends.
     """
     chosen = instances[instances["path_id"].isin(rows)].sort_values("host_start_ns")
     chosen = chosen[chosen.duplicated("gpu", keep="last")]
+    activities = activities[activities["start_ns"] >= chosen["gpu_start_ns"].min()]
     share = _shares(chosen, np.zeros(len(chosen), dtype=np.int64), 1, activities)[1]
     is_ours, is_epoch = paths["domain"].iloc[rows] == DOMAIN, paths["name"].iloc[rows].str.fullmatch(_EPOCH)
     return bool(not is_epoch.all() and (chosen.empty or not is_ours.all() or share[0] >= LEAST_SHARE))
