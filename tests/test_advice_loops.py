@@ -67,19 +67,8 @@ def turns(
         (turns(GEMM, MUL, sizes=1), ""),  # it may be layers
     ],
     ids=(
-        "tensors",
-        "one size",
-        "modules",
-        "tables",
-        "few",
-        "waits",
-        "cell",
-        "masks",
-        "boxes",
-        "any",
-        "tokens",
-        "layers",
-        "unannotated",
+        *("tensors", "one size", "modules", "tables", "few", "waits", "cell", "masks", "boxes", "any", "tokens"),
+        *("layers", "unannotated"),
     ),
 )
 def test_loops_are_named_by_what_they_are_over(builder: TraceBuilder, rule: str, find: Find) -> None:

@@ -24,22 +24,9 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 ABOUT = ("tcprof", "kind", "recording", "first_lines", "step_summary", "verdict")  # of each document in JSON
 RANGE_COLUMNS = {
-    "gpu",
-    "path",
-    "instance_count",
-    "inherited_count",
-    "kernel_count",
-    "host_ns",
-    "gpu_window_ns",
-    "kernel_ns",
-    "tensor_active_mean_pct",
-    "tensor_active_low_pct",
-    "tensor_active_high_pct",
-    "tensor_active_peak_pct",
-    "tensor_active_p95_pct",
-    "tensor_active_s",
-    "tensor_cycles",
-    "coverage_pct",
+    *("gpu", "path", "instance_count", "inherited_count", "kernel_count", "host_ns", "gpu_window_ns", "kernel_ns"),
+    *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_active_peak_pct"),
+    *("tensor_active_p95_pct", "tensor_active_s", "tensor_cycles", "coverage_pct"),
 }
 
 

@@ -65,31 +65,16 @@ WRONG_VALUES = {
     "NULL": "without a value",
 }
 REQUIRED = (
-    "GPU_METRICS.timestamp",
-    "GPU_METRICS.typeId",
-    "GPU_METRICS.metricId",
-    "GPU_METRICS.value",
-    "NVTX_EVENTS.start",
-    "NVTX_EVENTS.eventType",
-    "CUPTI_ACTIVITY_KIND_KERNEL.start",
-    "CUPTI_ACTIVITY_KIND_KERNEL.end",
-    "CUPTI_ACTIVITY_KIND_RUNTIME.start",
-    "CUPTI_ACTIVITY_KIND_RUNTIME.globalTid",
-    "TARGET_INFO_GPU.id",
-    "TARGET_INFO_GPU_METRICS.typeId",
-    "TARGET_INFO_GPU_METRICS.metricId",
+    *("GPU_METRICS.timestamp", "GPU_METRICS.typeId", "GPU_METRICS.metricId", "GPU_METRICS.value"),
+    *("NVTX_EVENTS.start", "NVTX_EVENTS.eventType", "CUPTI_ACTIVITY_KIND_KERNEL.start"),
+    *("CUPTI_ACTIVITY_KIND_KERNEL.end", "CUPTI_ACTIVITY_KIND_RUNTIME.start", "CUPTI_ACTIVITY_KIND_RUNTIME.globalTid"),
+    *("TARGET_INFO_GPU.id", "TARGET_INFO_GPU_METRICS.typeId", "TARGET_INFO_GPU_METRICS.metricId"),
     "ANALYSIS_DETAILS.duration",
 )
 OPTIONAL = (
-    "NVTX_EVENTS.end",
-    "NVTX_EVENTS.globalTid",
-    "NVTX_EVENTS.textId",
-    "CUPTI_ACTIVITY_KIND_KERNEL.deviceId",
-    "CUPTI_ACTIVITY_KIND_KERNEL.correlationId",
-    "CUPTI_ACTIVITY_KIND_KERNEL.demangledName",
-    "CUPTI_ACTIVITY_KIND_KERNEL.gridX",
-    "TARGET_INFO_GPU.smCount",
-    "TARGET_INFO_GPU.clockRate",
+    *("NVTX_EVENTS.end", "NVTX_EVENTS.globalTid", "NVTX_EVENTS.textId", "CUPTI_ACTIVITY_KIND_KERNEL.deviceId"),
+    *("CUPTI_ACTIVITY_KIND_KERNEL.correlationId", "CUPTI_ACTIVITY_KIND_KERNEL.demangledName"),
+    *("CUPTI_ACTIVITY_KIND_KERNEL.gridX", "TARGET_INFO_GPU.smCount", "TARGET_INFO_GPU.clockRate"),
 )
 
 

@@ -33,13 +33,7 @@ for command in sys.stdin.read().splitlines():
         print(f"{command}: {end.code}")
 """
 READING = (
-    "show a",
-    "advise a",
-    "ranges a",
-    "kernels a",
-    "timeline a",
-    "report a -o page",
-    "save a -o saved",
+    *("show a", "advise a", "ranges a", "kernels a", "timeline a", "report a -o page", "save a -o saved"),
     "redact a -o r",
 )
 COMPARING = f"compare {FIXTURES}/mlp_tf32.sqlite {FIXTURES}/mlp_fp32.sqlite -o c"

@@ -166,12 +166,7 @@ def test_a_start_end_range_lies_in_what_encloses_it_and_holds_what_it_encloses(t
     )
     hierarchy, _, _ = project(builder, tmp_path)
     assert hierarchy.paths["path"].tolist() == [
-        "request",
-        "request / forward",
-        "request / forward / copy",
-        "opened in a hook",
-        "step",
-        "step / inside",
+        *("request", "request / forward", "request / forward / copy", "opened in a hook", "step", "step / inside"),
         "closed in a hook",
     ]
 

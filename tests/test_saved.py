@@ -27,15 +27,8 @@ from tcprof.saved.contents import FRAMES, JUDGED, frame_of, save
 
 NAMES = ["mlp_fp16"]
 COMMANDS = (
-    "show",
-    "advise",
-    "ranges",
-    "ranges --format json",
-    "kernels --by path",
-    "kernels --format json",
-    "modules",
-    "timeline --format csv",
-    "advise --format json",
+    *("show", "advise", "ranges", "ranges --format json", "kernels --by path", "kernels --format json", "modules"),
+    *("timeline --format csv", "advise --format json"),
 )
 
 

@@ -81,19 +81,8 @@ NOT_YET_UNIQUE = {"Table"}
 
 BEGIN_WITH_A_VERB = {
     *(
-        ".",
-        "analysis",
-        "analysis/kernels",
-        "analysis/modules",
-        "analysis/ranges",
-        "analysis/samples",
-        "analysis/steps",
-        "analysis/time",
-        "api",
-        "chips",
-        "cli",
-        "frames",
-        "saved",
+        *(".", "analysis", "analysis/kernels", "analysis/modules", "analysis/ranges", "analysis/samples"),
+        *("analysis/steps", "analysis/time", "api", "chips", "cli", "frames", "saved"),
     ),
     *("comparison", "comparison/matching", "comparison/statistics", "history", "ranks"),
     *("annotate", "nsys", "record", "redaction", "sources", "sources/kineto", "sources/nsys_sqlite"),

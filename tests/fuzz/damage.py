@@ -157,17 +157,10 @@ def link(random: Random, path: Path) -> tuple[Path, str]:
 
 
 MUTATIONS = (
-    encode,
-    write_ahead,
-    lay_log,
-    leave_journal,
-    damage_bytes,
-    damage_bytes,
-    damage_page,
-    damage_page,
+    *(encode, write_ahead, lay_log, leave_journal),
+    *(damage_bytes,) * 2,
+    *(damage_page,) * 2,
     damage_header,
-    change_length,
-    change_length,
-    rename,
-    link,
+    *(change_length,) * 2,
+    *(rename, link),
 )

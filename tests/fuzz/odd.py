@@ -39,26 +39,8 @@ TEXTS = (
 )
 BROKEN = (b"\xff\xfe\xfd", b"caf\xe9", b"\xed\xa0\x80 surrogate", b"\xf4\x90\x80\x80", b"\xc0\x80", b"cut \xe2\x82")
 TYPES = (
-    "",
-    "BLOB",
-    "TEXT",
-    "REAL",
-    "NUMERIC",
-    "DATETIME",
-    "DATE",
-    "TIME",
-    "TIMESTAMP",
-    "BOOLEAN",
-    "JSON",
-    "DECIMAL(10,2)",
-    "VARCHAR(3)",
-    "CHAR",
-    "CLOB",
-    "FLOAT",
-    "INT",
-    "UNSIGNED BIG INT",
-    "ANY",
-    "UUID",
+    *("", "BLOB", "TEXT", "REAL", "NUMERIC", "DATETIME", "DATE", "TIME", "TIMESTAMP", "BOOLEAN", "JSON"),
+    *("DECIMAL(10,2)", "VARCHAR(3)", "CHAR", "CLOB", "FLOAT", "INT", "UNSIGNED BIG INT", "ANY", "UUID"),
     "no such type",
 )
 

@@ -186,21 +186,12 @@ def pile_up_kernels(random: Random, connection: Connection) -> str:
 
 
 MUTATIONS = (
-    nest_ranges,
-    nest_ranges,
+    *(nest_ranges,) * 2,
     leave_open,
-    json_samples,
-    json_samples,
-    change_samples,
-    change_samples,
-    change_samples,
-    rename_metrics,
-    rename_metrics,
-    change_gpus,
-    change_gpus,
-    change_settings,
-    tell_diagnostics,
-    pile_up_kernels,
-    pile_up_kernels,
-    pile_up_kernels,
+    *(json_samples,) * 2,
+    *(change_samples,) * 3,
+    *(rename_metrics,) * 2,
+    *(change_gpus,) * 2,
+    *(change_settings, tell_diagnostics),
+    *(pile_up_kernels,) * 3,
 )

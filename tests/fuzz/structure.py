@@ -155,21 +155,12 @@ def change_schema(random: Random, connection: Connection) -> str:
 
 
 MUTATIONS = (
-    retype,
-    retype,
+    *(retype,) * 2,
     retype_all,
-    drop_table,
-    drop_table,
-    keep_few_tables,
-    rename_table,
-    drop_column,
-    drop_column,
-    rename_column,
-    add_columns,
-    replace_by_view,
-    replace_by_view,
-    replace_by_kind,
-    add_tables,
-    add_indices,
-    change_schema,
+    *(drop_table,) * 2,
+    *(keep_few_tables, rename_table),
+    *(drop_column,) * 2,
+    *(rename_column, add_columns),
+    *(replace_by_view,) * 2,
+    *(replace_by_kind, add_tables, add_indices, change_schema),
 )

@@ -60,14 +60,8 @@ EXPECTED = {
     "hopper": (
         HOPPER,
         [
-            "GPC Clock Frequency [MHz]",
-            "GR Active [Throughput %]",
-            "SMs Active [Sum]",
-            "SM Issue [Sum]",
-            "Tensor Active [Throughput %]",
-            "Tensor Active [Sum]",
-            "SM Cycles [Sum]",
-            "DRAM Read [Sum]",
+            *("GPC Clock Frequency [MHz]", "GR Active [Throughput %]", "SMs Active [Sum]", "SM Issue [Sum]"),
+            *("Tensor Active [Throughput %]", "Tensor Active [Sum]", "SM Cycles [Sum]", "DRAM Read [Sum]"),
             "DRAM Write [Sum]",
         ],
     ),
