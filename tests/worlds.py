@@ -314,27 +314,16 @@ def make_world(
     steps: int = 12,
     seed: int = 0,
     *,
-    repeats: int = 1,
-    shuffled: bool = False,
-    gap_us: float = 1.0,
-    idle: float = 0.05,
-    idle_us: tuple[float, float] = (5, 60),
-    step_us: float | None = None,
-    clock: tuple[Sequence[float], float] = ((GHZ,), 1e12),
-    start_ns: int = 0,
+    repeats: int = 1,  # how often a step runs through them: its layers
+    shuffled: bool = False,  # whether in another order each time
+    gap_us: float = 1.0,  # pause after each launch; 0 for none at all
+    idle: float = 0.05,  # share of the launches after which the GPU waits for ``idle_us``
+    idle_us: tuple[float, float] = (5, 60),  # from and to
+    step_us: float | None = None,  # A step begins every so many µs: then sampling can be locked to it
+    clock: tuple[Sequence[float], float] = ((GHZ,), 1e12),  # the clock steps through these GHz, each for so many µs
+    start_ns: int = 0,  # when it begins
 ) -> World:
-    """A program that runs its kernels in order, step by step, on one stream.
-
-    Args:
-        repeats: How often a step runs through them: its layers.
-        shuffled: Whether in another order each time.
-        gap_us: Pause after each launch; 0 for none at all.
-        idle: Share of the launches after which the GPU waits for ``idle_us``.
-        idle_us: From and to.
-        step_us: A step begins every so many µs: then sampling can be locked to it.
-        clock: The clock steps through these GHz, each for so many µs.
-        start_ns: When it begins.
-    """
+    """A program that runs its kernels in order, step by step, on one stream."""
     rng = np.random.default_rng(seed)
     numbers = []
     for step in range(steps):

@@ -41,19 +41,12 @@ Explain = Callable[[pd.DataFrame, pd.DataFrame], tuple[str, ...]]
 
 def view_trends(
     trends: Sequence[SeriesTrend],
-    explain: Explain,
-    confirm: bool,
-    limit: int | None,
-    accepted: Mapping[str, str] = MappingProxyType({}),
+    explain: Explain,  # what a comparison of the runs before and after a step says
+    confirm: bool,  # whether to say what to record to confirm what is not sure
+    limit: int | None,  # how many series to list, and to draw, those that changed first; None for all
+    accepted: Mapping[str, str] = MappingProxyType({}),  # why the level of a commit is accepted
 ) -> Document:
-    """Show what changed when, all levels, and what else changed with each change; on a page figures and runs.
-
-    Args:
-        explain: What a comparison of the runs before and after a step says.
-        confirm: Whether to say what to record to confirm what is not sure.
-        limit: How many series to list, and to draw, those that changed first; None for all.
-        accepted: Why the level of a commit is accepted.
-    """
+    """Show what changed when, all levels, and what else changed with each change; on a page figures and runs."""
     steps = _join_steps(trends)
     sections = tuple(_view_step(place, joined, explain) for place, joined in enumerate(steps, 1))
     series, commands = _list_series(trends, limit), (_confirm(trends),) if confirm else ()

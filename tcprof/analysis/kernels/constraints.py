@@ -50,26 +50,19 @@ def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
 
 
 def conserve(
-    counted: Floats,
-    variation: Floats,
+    counted: Floats,  # what each launch counts by its class
+    variation: Floats,  # squared relative deviation of the launches of each class
     launches: Launches,
     design: Design,
-    observed: Floats,
-    ceiling: float,
-    exact: Bools,
+    observed: Floats,  # what was sampled in each row of the design
+    ceiling: float,  # the most that can be counted in a ns
+    exact: Bools,  # for each stretch, whether all of its samples are: others are left as they are
 ) -> Floats:
     """Bring what launches count to the sampled sum of the stretch between idle moments that they lie in.
 
     What is left over goes to each launch in proportion to its variance, as the best linear prediction has it
     (Robinson, That BLUP is a good thing, 1991); what then lies outside of what can be is shared in proportion to the
     counts, and finally to the space below the ceiling.
-
-    Args:
-        counted: What each launch counts by its class.
-        variation: Squared relative deviation of the launches of each class.
-        observed: What was sampled in each row of the design.
-        ceiling: The most that can be counted in a ns.
-        exact: For each stretch, whether all of its samples are: others are left as they are.
     """
     inside = np.flatnonzero((design.launch_stretch >= 0) & exact[design.launch_stretch])
     stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)

@@ -90,22 +90,14 @@ def fit(
     launches: Launches,
     design: Design,
     value: Floats,
-    error: Floats,
-    shift: Floats,
-    ceiling: float,
-    passes: int = PASSES,
-    unit: Floats | None = None,
+    error: Floats,  # standard error of each sample's value; 0 where it is exact
+    shift: Floats,  # by how much samples may be off, all in the same direction
+    ceiling: float,  # the most that can be counted in a ns
+    passes: int = PASSES,  # how often the weights are taken from the solution before
+    unit: Floats | None = None,  # what each sample's value was rounded to multiples of; None where it was not
     offset_error_ns: float = LEAST_OFFSET_NS,
 ) -> Fit:
-    """Solve for what a launch of each class counts. One design serves any counter of the same samples.
-
-    Args:
-        error: Standard error of each sample's value; 0 where it is exact.
-        shift: By how much samples may be off, all in the same direction.
-        ceiling: The most that can be counted in a ns.
-        passes: How often the weights are taken from the solution before.
-        unit: What each sample's value was rounded to multiples of; None where it was not.
-    """
+    """Solve for what a launch of each class counts. One design serves any counter of the same samples."""
     observed, error, kinds = value[design.row], error[design.row], int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:

@@ -44,18 +44,13 @@ def count_steps(
     activities: pd.DataFrame,
     samples: pd.DataFrame,
     api_calls: pd.DataFrame,
-    setup_calls: pd.DataFrame,
-    step: str | list[int],
-    warm_up: int | str | None,
+    setup_calls: pd.DataFrame,  # see ``Source.setup_calls``
+    step: str | list[int],  # the path, or rows of paths, see ``find_marked_steps``
+    warm_up: int | str | None,  # see ``set_warm_up``
 ) -> tuple[pd.DataFrame, Ints]:
     """Count steps, with role, warm-up and slowness of each; and find each activity's row of its step, -1 for none.
 
     On each GPU the role with most time is the first, those that occur but once follow the others.
-
-    Args:
-        setup_calls: See ``Source.setup_calls``.
-        step: The path, or rows of paths, see ``find_marked_steps``.
-        warm_up: See ``set_warm_up``.
     """
     steps = measure_steps(find_marked_steps(instances, hierarchy.paths, activities, step), activities, samples)
     step_of, contents = _find_contents(steps, hierarchy, attribution, activities, api_calls)
