@@ -244,9 +244,8 @@ RANK_RECORDINGS = Schema(
 
 JOB_COMPARISON = Schema(
     "job_comparison",
-    "One row for each quantity of the steps of two jobs: the mean over the ranks, then the median over the steps "
-    "that all ranks have in common. Each job is one run, so run-to-run variation is assumed, as for recordings of "
-    "one GPU.",
+    "One row for each quantity of the steps of two jobs: the mean over the ranks, then the median over the steps that "
+    "all ranks have in common. Each job is one run, so run-to-run variation is assumed, as for recordings of one GPU.",
     (Text("quantity", "A column of *rank_steps*, or tensor_active_pct, a share of the step time."), *OF_MEDIANS),
     key=("quantity",),
 )

@@ -27,8 +27,7 @@ _SPARE = {"int8_tflops": 1, "fp64_tflops": 2, "boost_clock_hz": 3, "sm_count": 4
 _DETAILS = ("gpu_names", "chips", "bf16_tflops", "fp16_in_fp16_tflops", "fp8_in_fp16_tflops", "source")
 _OF_BOARDS = (
     "Dense peaks as NVIDIA states them, at the boost clock and with FP32 accumulation; – where no source states them "
-    "or "
-    "sources differ. --wide, JSON and CSV have all columns: BF16, FP16 accumulation, names and sources.",
+    "or sources differ. --wide, JSON and CSV have all columns: BF16, FP16 accumulation, names and sources.",
     "A GPU gets a board's peaks if its full name, SM count and clock match. For others, --peak-tflops "
     "sets a peak; docs/chips.md shows how to add a board.",
 )

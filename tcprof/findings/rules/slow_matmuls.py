@@ -65,8 +65,7 @@ def old_products(step: Step) -> list[Advice]:
     text = (
         "Update the library",
         f"Matrix multiplications with the previous GPU generation's instructions take {step.format_share(time)}. They "
-        f"reach "
-        f"{reach} of the rate of others",
+        f"reach {reach} of the rate of others",
         "This chip has faster instructions for the same precision.",
     )
     saved = MEASURED["assumed"]["old_products"] * (rows["exposed_ns"] * (1 - share)).sum()

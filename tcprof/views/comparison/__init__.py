@@ -181,8 +181,7 @@ _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _STEPS = (
     "Each line is a recording, each symbol a step. Open symbols are warm-up, which no figure includes; arrows mark "
     "values above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of "
-    "the "
-    "steps. Drag to zoom all strips at once, double-click to reset."
+    "the steps. Drag to zoom all strips at once, double-click to reset."
 )
 _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks of steps."
 _NO_STEPS = "The sides have no steps to draw: no range has five instances with work on this GPU."

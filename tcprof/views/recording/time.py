@@ -139,8 +139,7 @@ def describe_steps(analysis: Analysis) -> tuple[str, ...]:
         )
         lines.append(
             f"{where}Medians of {units.format_things(len(rest), 'step')} of {name}: host time {host}, GPU window "
-            f"{window}, kernel time {kernels}, Tensor Active of the window "
-            f"{units.format_pct(rest[_ACTIVE].median())}."
+            f"{window}, kernel time {kernels}, Tensor Active of the window {units.format_pct(rest[_ACTIVE].median())}."
         )
     return tuple(lines) or (_NO_STEPS,)
 
