@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import PROCESS, US, TraceBuilder, global_id
+from builders import FIXTURES, PROCESS, US, TraceBuilder, global_id
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -15,6 +15,8 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.notes import describe_module_coverage
 from tcprof.frames import OPS_DOMAIN
 from tcprof.nsys import schema
+from tcprof.redaction.redact import redact
+from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.torch_ops import split_names
 from tcprof.sources.xla import read_scopes
 
@@ -496,3 +498,24 @@ def test_a_run_belongs_to_the_module_that_launched_it_where_its_node_tells_none(
     builder = captured_graph().ours("inference Net", 990, 3000).ours("forward", 995, 2500).ours("Net", 998, 2400)
     modules = read(builder.sampled()).modules
     assert set(modules["module"][modules["own_kernel_ns"] > 0]) == {"Net"}
+
+
+def test_a_recorded_graph_was_captured_before_the_recording(tmp_path: Path):
+    """Each kernel of its replays is in a phase, forward and backward in the modules; what runs beside is in none."""
+    export = FIXTURES / "graphs" / "transformer.sqlite"
+    analysis = tcprof.read(export).analysis
+    assert NsysExport(export).graph_nodes()["start_ns"].max() < -1e9
+    assert analysis.nvtx_ranges.query("domain == @DOMAIN").empty
+    modules = analysis.modules.set_index(["module", "phase"])
+    shares = modules.xs("all", level="phase")["share_pct"].round(1)
+    assert shares[["Transformer", "(forward)", "(backward)", "(optimizer)", "(other)"]].sum() == pytest.approx(
+        100, abs=0.3
+    )
+    assert shares["(other)"] < 1
+    assert shares[["Transformer", "Transformer.blocks.0", "Transformer.blocks.1"]].tolist() == [81.6, 32.6, 32.5]
+    for phase in ("forward", "backward"):
+        found = modules.xs(phase, level="phase").filter(like="Transformer.blocks.1.", axis=0)
+        assert set(found.index.str.rpartition(".").get_level_values(2)) == {
+            *("norm1", "project", "merge", "norm2", "expand", "shrink")
+        }
+    assert redact(export, tmp_path / "copy.sqlite").searched == 0
