@@ -133,7 +133,7 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: 
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
-    assert "one of the recordings as JSON; it can redact only Nsight Systems reports and SQLite, Parquet" in " ".join(
+    assert "does not redact recordings as JSON, only Nsight Systems reports and SQLite, Parquet" in " ".join(
         done.err.split()
     )
     assert "nsys export" not in done.err

@@ -73,8 +73,9 @@ def _pair_in_order(database: Database, columns: dict[str, Any]) -> Ints:
     work["rank"] = work.groupby(["process", "kind"]).cumcount()
     in_graph = (work["graph_node"] != UNKNOWN).to_numpy()
     work.loc[in_graph, "rank"] = _count_runs(work[in_graph])
-    paired = work.merge(shared, how="left", on=["process", "kind", "rank"], suffixes=("", "_of_call"))
-    is_early = paired["start_ns_of_call"] > paired["start_ns"]
+    called = shared[["process", "kind", "rank", "number", "start_ns"]].rename(columns={"start_ns": "called_ns"})
+    paired = work.merge(called, how="left", on=["process", "kind", "rank"])
+    is_early = paired["called_ns"] > paired["start_ns"]
     has_failed = is_early.groupby([paired["process"], paired["kind"]]).transform("any")
     numbers = np.array(columns["correlation"])
     numbers[paired["index"]] = paired["number"].where(~has_failed).fillna(UNKNOWN).astype(np.int64)
