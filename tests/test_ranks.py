@@ -93,6 +93,17 @@ def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
     assert re.fullmatch(r".*CPU, mostly in step .*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
+@pytest.mark.parametrize(("unprofiled_us", "said"), [(2500, ""), (1300, "some"), (900, "all")])
+def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us: int, said: str, tmp_path: Path) -> None:
+    ranks = [rank for path in make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]) for rank in reduce_once(str(path))]
+    job = join_ranks([replace(rank, unprofiled_ns=1e3 * unprofiled_us) for rank in ranks])
+    assert [word for word in ("some", "all") if f"profiling may account for {word} of this" in judge_job(job)[1]] == (
+        [said] if said else []
+    )
+    write_job(job, tmp_path / "job")
+    assert judge_job(join_ranks(read_job(tmp_path / "job"))) == judge_job(job)
+
+
 def test_equal_ranks_are_not_accused(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, EQUAL))
     assert not job.ranks["straggler"].any()
@@ -234,10 +245,10 @@ def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_pat
 def test_names_give_the_rank_where_nothing_else_does(names, numbers, tmp_path: Path, run: Run) -> None:
     for number, name in enumerate(names):
         write_traces(tmp_path, rank_events(100, 0, 200 + 60 * number), name=name)
-    done = run("ranks", tmp_path, "--format", "json")
+    done = run("ranks", tmp_path, "--format", "json", "--save", tmp_path / "job")
     assert done.status == (3 if numbers is None else 0)
-    if numbers:
-        data = json.loads(done.out)
+    for shown in (done, run("ranks", tmp_path / "job", "--format", "json")) if numbers else ():
+        data = json.loads(shown.out)
         assert sorted(row["rank"] for row in data["ranks"]) == numbers
         assert any("name" in warning for warning in data["warnings"])
 

@@ -120,6 +120,8 @@ RANK_PARTS = Schema(
     key=("rank", "path", "module", "time_class", "kernel"),
 )
 
+_UNPROFILED = Float("unprofiled_ns", "Mean time of its unprofiled steps; unknown if none were timed.")
+
 RANKS = Schema(
     "ranks",
     "The ranks of a job. Times are means over the steps that all ranks of the group have in common.",
@@ -136,6 +138,7 @@ RANKS = Schema(
         _STAGE,
         Int("step_count", "Steps that the figures cover.", title="Steps"),
         Float("step_time_ns", "Mean step time.", title="Step time"),
+        _UNPROFILED,
         *_PARTS,
         _INPUT,
         _UNTRACED,
@@ -238,6 +241,8 @@ RANK_RECORDINGS = Schema(
         Text("program", "Name of the script or module; empty where unknown."),
         _STAGE,
         MEAN_POWER,
+        _UNPROFILED,
+        Text("rank_from", "What gave the rank if the recording does not say it; empty if it does."),
     ),
     key=("rank",),
 )

@@ -29,7 +29,7 @@ from tcprof.untrusted import one_line
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
 _MOST_LISTED = 8
 _JUDGED = ("own_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
-_DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w")
+_DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w", "unprofiled_ns")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.marked_steps import are_steady
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
+from tcprof.analysis.unprofiled import time_unprofiled_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.files import read_unchanged
 from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, python_string_storage
@@ -48,6 +49,7 @@ class ReducedRank:
     parts: pd.DataFrame
     stage: float = np.nan  # of a pipeline; NaN where not known
     power_w: float = np.nan  # mean over the steps, see ``STEP_SUMMARY``
+    unprofiled_ns: float = np.nan  # mean of its unprofiled steps
     rank_from: str = ""  # what gave the rank where the recording does not say it
 
 
@@ -85,7 +87,8 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
         parts = _measure_parts(analysis, gpu)
         stage = rank.stage if rank else None
         named = (recording.file, recording.content, *of_host)
-        facts = np.nan if stage is None else float(stage), float(power.get(gpu, np.nan))
+        unprofiled_ns = float(time_unprofiled_steps(analysis, gpu).mean())
+        facts = np.nan if stage is None else float(stage), float(power.get(gpu, np.nan)), unprofiled_ns
         is_merged = recording.recorder == "torch" and rank is not None and rank.process is not None
         reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts, MERGED if is_merged else ""))
     return reduced

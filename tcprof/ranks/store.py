@@ -53,6 +53,8 @@ def read_job(folder: Path) -> list[ReducedRank]:
                 **{name: frames[name].get(row["rank"], schema.empty()) for name, schema in _FRAMES.items()},
                 stage=row["stage"],
                 power_w=row["power_w"],
+                unprofiled_ns=row["unprofiled_ns"],
+                rank_from=row["rank_from"],
             )
         )
     return ranks

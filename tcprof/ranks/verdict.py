@@ -72,7 +72,19 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     return (
         f"{prefix}Rank {row['rank']} is a straggler: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others, "
-        f"because {row['cause']}. {_describe_price(row)}"
+        f"because {row['cause']}. {_describe_added(row)}{_describe_price(row)}"
+    )
+
+
+def _describe_added(row: "pd.Series[float]") -> str:
+    """Describe what recording adds to a rank's step, which may be what makes it slow."""
+    added_ns = row["step_time_ns"] - row["unprofiled_ns"]
+    if not added_ns > LEAST_EXCESS * row["step_time_ns"]:
+        return ""
+    share = "all" if added_ns >= row["excess_ns"] else "some"
+    return (
+        f"An unprofiled step takes {format_ns(row['unprofiled_ns'])}, not {format_ns(row['step_time_ns'])}: profiling "
+        f"may account for {share} of this. "
     )
 
 
