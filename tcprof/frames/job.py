@@ -242,7 +242,7 @@ RANK_RECORDINGS = Schema(
         _STAGE,
         MEAN_POWER,
         _UNPROFILED,
-        Text("rank_from", "What gave the rank if the recording does not say it; empty if it does."),
+        Text("rank_from", "Source of the rank if it is not the recording; otherwise empty."),
     ),
     key=("rank",),
 )
