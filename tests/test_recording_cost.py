@@ -56,7 +56,7 @@ def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
     assert cost.ratio == pytest.approx(2, rel=0.02)
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith("Profiling slowed a step from 49.9 µs ")
-    assert sentence.endswith(f"to 100 µs ({cost.ratio:.2f}x); most of the difference is idle time.")
+    assert f"to 100 µs ({cost.ratio:.2f}x) or more, since nsys may slow unprofiled steps, too" in sentence
 
 
 def test_steps_shorter_than_the_gpu_s_work_are_others(tmp_path):

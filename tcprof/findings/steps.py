@@ -66,8 +66,8 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     )  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
-            f"Profiling slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x); most of the difference is "
-            f"idle time"
+            f"Profiling slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x) or more, since nsys may slow "
+            f"unprofiled steps, too; most of the difference is idle time"
         )
     elif has_intervals:
         spans = [
