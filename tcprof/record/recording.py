@@ -136,8 +136,9 @@ def read_captures(folder: Path) -> dict[int, list[list[Any]]]:
     """Read the ranges that the processes of a program kept of stream captures, see ``tcprof.annotate.captures``."""
     captured: dict[int, list[list[Any]]] = {}
     for path in folder.glob(f"{_CAPTURES}[0-9]*"):
-        with suppress(ValueError, OSError):  # it was killed while it wrote
-            captured[int(path.name.removeprefix(_CAPTURES))] = rows = []
+        with suppress(ValueError, OSError, RecursionError):  # it was killed while it wrote, or worse
+            rows: list[list[Any]] = []
+            captured[int(path.name.removeprefix(_CAPTURES))] = rows
             rows += map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return captured
 
