@@ -322,6 +322,20 @@ def test_replays_of_graphs_with_one_number_are_paired_with_their_launches(tmp_pa
     assert launched == [0, 100, 100, 100, 200, 200, 300, 300]
 
 
+@pytest.mark.parametrize("recorded", [0, 4, 10])
+def test_launches_with_one_number_are_lost_one_by_one(tmp_path, recorded):
+    builder = TraceBuilder().gpu()
+    for number in range(10):
+        builder.launch(100 * number, 7, name="cudaLaunchKernelExC_v11060", returned=100 * number + 50)
+        builder.launch(100 * number + 10, 7, name="cuLaunchKernelEx")  # within the call
+        if number < recorded:
+            builder.kernel("k", 100 * number + 60, 100 * number + 90, correlation=7)
+    for number in range(10, 20):
+        builder.launch(100 * number, number, name="cudaLaunchKernel_v7000")
+        builder.kernel("k", 100 * number + 60, 100 * number + 90, correlation=number)
+    assert builder.trace(tmp_path).lost_launches() == 10 - recorded
+
+
 @pytest.mark.parametrize("first_work", [102, 90])
 def test_launches_with_one_number_are_paired_with_their_work_in_order(tmp_path, first_work):
     builder = TraceBuilder().gpu()

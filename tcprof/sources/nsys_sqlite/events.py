@@ -104,7 +104,11 @@ def _read_shared(database: Database) -> pd.DataFrame:
         columns = ("start", "globalTid", "correlationId", "end")
         query = Query(schema.API_CALLS, columns[:-1], facts={"end": UNKNOWN}, where=_is_called(pattern))
         parts.append(pd.DataFrame(database.read(query)).assign(kind=kind))
-    calls = pd.concat(parts).rename(columns={"correlationId": "correlation", "start": "start_ns", "end": "returned_ns"})
+    calls = (
+        pd.concat(parts)
+        .astype(dict.fromkeys(columns, np.int64))
+        .rename(columns={"correlationId": "correlation", "start": "start_ns", "end": "returned_ns"})
+    )
     calls = calls.assign(process=database.processes(calls["globalTid"].to_numpy()))
     calls = calls.sort_values("start_ns", kind="stable", ignore_index=True)
     key = ["process", "correlation"]
@@ -299,9 +303,17 @@ def count_lost_launches(database: Database) -> int | None:
     if not (database.has_column(kernels, "globalPid") and database.has_column(calls, "globalTid")):
         owner, thread = np.zeros_like(owner), np.zeros_like(thread)
     launches = pd.DataFrame({"process": thread, "correlation": called["correlationId"], "start": called["start"]})
-    launches = launches.sort_values("start", kind="stable").drop_duplicates(["process", "correlation"])
     recorded = pd.DataFrame({"process": owner, "correlation": ran["correlationId"], "stream": ran["streamId"]})
-    launches = launches.merge(recorded.drop_duplicates(["process", "correlation"]), how="left")
+    key = ["process", "correlation"]
+    often = bool((launches.groupby(key).size() > 2).any())  # more than a call and the driver's within it
+    launches = launches.sort_values("start", kind="stable").drop_duplicates(key)
+    if often:
+        shared = _read_shared(database).query("kind == 'kernel'").rename(columns={"start_ns": "start"})
+        shared["process"] = shared["globalTid"].to_numpy() >> 24
+        launches = pd.concat([launches, shared[launches.columns]]).drop_duplicates().sort_values("start", kind="stable")
+        launches["place"], recorded["place"] = (frame.groupby(key).cumcount() for frame in (launches, recorded))
+        key.append("place")
+    launches = launches.merge(recorded.drop_duplicates(key), how="left")
     return count_lost(launches)
 
 
