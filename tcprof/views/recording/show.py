@@ -107,9 +107,7 @@ def view_recording(
         Only(Medium.SCREEN, lambda: list_kind_tables(analysis) if with_notes else ()),
         Only(
             Medium.SCREEN,
-            lambda: _list_tables(
-                analysis, gpu, kernels, limit, () if limit or with_notes else (Notes(findings.faults), *texts())
-            ),
+            lambda: _list_tables(analysis, gpu, kernels, limit, () if limit else (Notes(findings.faults), *texts())),
         ),
         Only(Medium.PAGE, lambda: _list_sections(drawn()[0])),
         Only(Medium.SCREEN, lambda: (_list_rest(analysis, findings, advice, with_notes),)),
