@@ -1,6 +1,7 @@
 """Useful FLOP: formulas, which op counts, sizes that are none, and how they stand beside what was executed."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -285,7 +286,9 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     unknown = report.ranges.assign(mfu_pct=np.nan)
     without = replace(analysis, ranges=unknown)
     assert "MFU" not in {each.title for each in summarize(without)[0].figures}
-    assert "MFU is " not in render(view_recording(without, judge(without), report.advice, with_notes=True), PLAIN)
+    assert not re.search(
+        r"MFU is \d", render(view_recording(without, judge(without), report.advice, with_notes=True), PLAIN)
+    )
     given = tcprof.read(path, step="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
     below = tcprof.read(path, step="step", peak_tflops=10)

@@ -386,6 +386,7 @@ NAMES = {
     "cutlass_80_tensorop_s1688gemm_128x128_nn_align1": {"is_unaligned", "is_of_library"},
     "cutlass_80_tensorop_s1688gemm_128x128_nn_align16": {"is_of_library"},
     "softmax_warp_forward": {"is_softmax"},
+    "gather_keep_from_mask(bool *, const unsigned long long *, int)": {"is_indexed", "is_suppression"},
     "LogSoftMaxForward softmax": set(),
     "log_softmax_warp_forward": set(),
     "void softmax_warp_forward<float, float, float, (int)4, (bool)1, (bool)0>(float *)": set(),  # of a loss

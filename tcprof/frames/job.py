@@ -156,7 +156,12 @@ RANKS = Schema(
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
         MEAN_POWER,
-        Signed("excess_ns", "How much its own time exceeds the median of the others in its group.", title="vs. median"),
+        Signed(
+            "excess_ns",
+            "How much its own time, or its CPU's time if that is longer, exceeds the median of the others in its "
+            "group.",
+            title="vs. median",
+        ),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
         Signed(

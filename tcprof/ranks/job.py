@@ -19,6 +19,7 @@ from tcprof.ranks.stragglers import (
     Prices,
     Times,
     find_more_compute,
+    find_pace,
     find_stragglers,
     price_ranks,
     price_together,
@@ -28,7 +29,7 @@ from tcprof.untrusted import one_line
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
 _MOST_LISTED = 8
-_JUDGED = ("own_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
+_JUDGED = ("own_ns", "step_time_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
 _DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w", "unprofiled_ns")
 
 
@@ -194,7 +195,7 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     usable = group_steps if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
     common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
-    own_ns, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
+    own_ns, step_ns, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
     judged = rows.assign(step_count=own_ns.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
@@ -202,12 +203,14 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
-    excess, times = find_stragglers(own_ns if len(waited) else own_ns[:, :0]), Times(own_ns, cpu, busy, held)
+    paced = find_pace(own_ns, cpu, step_ns)
+    excess, times = find_stragglers(paced if len(waited) else own_ns[:, :0]), Times(own_ns, cpu, busy, held)
     longer = find_more_compute(excess, compute, held)
     judged = judged.assign(**_name_ends("excess", excess), **_name_ends("compute_excess", longer, longer.stands_out))
     if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
         excess, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
-    slow = excess.stands_out
+    added_ns = (judged["step_time_ns"] - judged["unprofiled_ns"]).to_numpy()
+    slow = excess.stands_out & ~(excess.value <= added_ns)  # else profiling may be what makes it slow
     judged = judged.assign(straggler=slow, **_name_ends("saves", price_ranks(times, excess)))
     if slow.any():
         judged = judged.assign(**_name_ends("saves_together", price_together(times, excess), slow))

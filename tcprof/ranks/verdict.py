@@ -46,6 +46,9 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     out = rows[rows["straggler"]].sort_values(["compute_excess_ns", "excess_ns"], ascending=False)
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
+        is_clear = furthest["excess_low_ns"] > 0 and furthest["excess_ns"] > LEAST_EXCESS * furthest["step_time_ns"]
+        if is_clear and furthest["excess_ns"] <= _added_ns(furthest):
+            return [f"{prefix}{_why_withheld(furthest)}"]
         return [
             f"{prefix}No rank is a straggler: the slowest, rank {furthest['rank']}, exceeds the median own time of "
             f"the others by {_share(furthest['excess_ns'], rows)} of a step. That is within the usual variation of "
@@ -78,13 +81,22 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
 
 def _describe_added(row: "pd.Series[float]") -> str:
     """Describe what recording adds to a rank's step, which may be what makes it slow."""
-    added_ns = row["step_time_ns"] - row["unprofiled_ns"]
-    if not added_ns > LEAST_EXCESS * row["step_time_ns"]:
+    if not _added_ns(row) > LEAST_EXCESS * row["step_time_ns"]:
         return ""
-    share = "all" if added_ns >= row["excess_ns"] else "some"
     return (
         f"An unprofiled step takes {format_ns(row['unprofiled_ns'])}, not {format_ns(row['step_time_ns'])}: profiling "
-        f"may account for {share} of this. "
+        "may account for some of this. "
+    )
+
+
+def _added_ns(row: "pd.Series[float]") -> float:
+    return float(row["step_time_ns"] - row["unprofiled_ns"])
+
+
+def _why_withheld(row: "pd.Series[float]") -> str:
+    return (
+        f"Cannot tell whether a rank is a straggler: rank {row['rank']} takes {format_ns(row['excess_ns'])} longer "
+        f"than the median of the others, but profiling adds {format_ns(_added_ns(row))} to a step."
     )
 
 
@@ -128,10 +140,10 @@ def describe_base(job: Job) -> tuple[str, ...]:
     """Describe what the figures are of, and how clocks were aligned, with the error that is left."""
     lines = [
         "Own time is the step time without waiting in collectives: a rank's wait is how much longer a collective "
-        "takes there than on the last rank to start it. A rank stands out if its own time exceeds the median of the "
-        f"others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs of "
-        "the same kind usually differ. If none does, tcprof judges compute time the same way, among ranks that wait "
-        "less than the others."
+        "takes there than on the last rank to start it. A rank stands out if its own time, or its CPU's time if that "
+        f"is longer, exceeds the median of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, "
+        "and by more than steps and GPUs of the same kind usually differ. If none does, tcprof judges compute time "
+        "the same way, among ranks that wait less than the others."
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):
         lines.append(
