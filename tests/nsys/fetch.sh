@@ -41,7 +41,9 @@ for host in "$dir"/root/usr/lib/nsight-systems/host-*; do
     ln -s "../../nsight-systems/${host##*/}" "$targets/${host##*/}"
   done
 done
-mkdir -p "$dir"/root/usr/lib/*/nsight-systems/target-*/python/packages/nsys_recipe/third_party # its recipes look for it, the package lacks it
+for recipes in "$dir"/root/usr/lib/*/nsight-systems/target-*/python/packages/nsys_recipe; do
+  mkdir -p "$recipes/third_party" # they look for it, the package lacks it
+done
 "$nsys" profile --trace=nvtx --sample=none --cpuctxsw=none --output="$dir/trial" true >"$dir/log" 2>&1 || :
 [ -e "$dir/trial.nsys-rep" ] || {
   cat "$dir/log" >&2
