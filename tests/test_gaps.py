@@ -32,6 +32,8 @@ def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_
     assert (sums["longest_gap"] == 0).tolist() == sums["short"].tolist()
     assert longest["path_x"].tolist() == longest["path_y"].str.replace(r"\d+", "*", regex=True).tolist()
     assert (longest["longest_ns"] <= longest["end_ns"] - longest["start_ns"]).all()
+    of_steps = longest["saving_ns_x"] > 0
+    assert (longest.loc[of_steps, "saving_ns_y"] > 0).all(), "the longest is none of warm-up"
     for gpu, of_gpu in sums.groupby("gpu"):
         capture, step = report.analysis.whole_capture(int(gpu)).iloc[0], measure_step(report.analysis, int(gpu))
         assert step is not None

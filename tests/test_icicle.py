@@ -8,6 +8,8 @@ from builders import FIXTURES, MS, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
+from tcprof import units
+from tcprof.analysis.gaps import list_gaps
 from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.views.recording.icicle import KINDS, Block, Tree, list_icicles
@@ -37,6 +39,10 @@ def test_kernels_have_their_launches_of_an_step():
     assert found.to_dict() == pytest.approx(expected[found.index].to_dict())
 
 
+def draw(analysis):
+    return list_icicles(analysis, list_gaps(analysis).gaps)
+
+
 def bars(icicle, tree=0):
     """Kind, name, parent, time and link of each bar."""
     packed = icicle.data["trees"][tree]
@@ -49,7 +55,7 @@ def bars(icicle, tree=0):
 
 @pytest.mark.parametrize("tree", [0, 1])
 def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
-    (icicle,) = list_icicles(tcprof.read(FIXTURES / "llama.sqlite").analysis)
+    (icicle,) = draw(tcprof.read(FIXTURES / "llama.sqlite").analysis)
     assert icicle.trees == ("Modules", "Ranges")
     found = bars(icicle, tree)
     inside = np.zeros(len(found))
@@ -60,14 +66,14 @@ def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
         assert within <= time + len(found), (kind, name)
     assert inside[0] == pytest.approx(found[0][4], rel=0.01)
     links = {link.split("=")[0] for _, _, link, _, _ in found if link}
-    assert links == {"range", "kernel"} if tree == 1 else links == {"range", "kernel", "module"}
+    assert links == ({"range", "kernel", "gap"} if tree == 1 else {"range", "kernel", "gap", "module"})
 
 
 @pytest.mark.parametrize("file", ["jax_mlp", "llama", "mnist_amp", "transformer_eager"])
 def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     """What the bar of a step above it is of: else one is idle and the other is not."""
     report = tcprof.read(FIXTURES / f"{file}.sqlite")
-    (icicle,) = list_icicles(report.analysis)
+    (icicle,) = draw(report.analysis)
     step = report.step_summary.iloc[0]
     assert icicle.data["unit"] == "of the step", "as the bar above it says"
     for tree in range(len(icicle.trees)):
@@ -78,7 +84,7 @@ def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
 
 def test_bars_of_ranges_have_the_tensor_active_of_their_table():
     report = tcprof.read(FIXTURES / "llama.sqlite")
-    packed = list_icicles(report.analysis)[0].data["trees"][1]
+    packed = draw(report.analysis)[0].data["trees"][1]
     forward = packed["texts"].index("forward")
     (side,) = packed["sides"]
     active = side["active"][side["name"].index(forward)]
@@ -87,10 +93,24 @@ def test_bars_of_ranges_have_the_tensor_active_of_their_table():
 
 
 def test_epochs_are_one():
-    (icicle,) = list_icicles(tcprof.read(FIXTURES / "net_amp.sqlite").analysis)
+    (icicle,) = draw(tcprof.read(FIXTURES / "net_amp.sqlite").analysis)
     outer = [name for _, name, _, parent, _ in bars(icicle) if parent == 0]
     assert len(outer) == len(set(outer))
     assert "forward" in outer
+
+
+@pytest.mark.parametrize("file", ["llama", "mnist_amp", "resnet", "gan_fp16"])
+def test_idle_time_selects_the_longest_gap_that_it_tells_of(file):
+    report = tcprof.read(FIXTURES / f"{file}.sqlite")
+    (icicle,), checked = draw(report.analysis), 0
+    length = (report.gaps["end_ns"] - report.gaps["start_ns"]).set_axis(report.gaps["number"])
+    for tree in range(len(icicle.trees)):
+        for kind, name, link, _, _ in bars(icicle, tree):
+            longest = name.rpartition("longest ")[2]
+            if kind == "idle" and link.startswith("gap=") and longest != name:
+                assert units.format_ns(length[int(link.removeprefix("gap="))]) == longest
+                checked += 1
+    assert checked > 1
 
 
 def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
@@ -100,10 +120,12 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
         for number in range(10):
             begin = start + 10 + 5 * MS * number + (2 * MS if number > 5 else 0)
             builder.kernel(f"k{number}", begin, begin + 4 * MS, launched=start + 1 + number)
-    (icicle,) = list_icicles(tcprof.read(builder.write(tmp_path)).analysis)
+    (icicle,) = draw(tcprof.read(builder.write(tmp_path)).analysis)
     idle = [(name, time) for kind, name, _, _, time in bars(icicle) if kind == "idle"]
     assert [name for name, _ in idle] == ["Idle: 9 gaps, longest 3.00 ms", "between steps"]
     assert idle[0][1] == 11 * MS
+    links = [link for kind, _, link, _, _ in bars(icicle) if kind == "idle"]
+    assert links == ["gap=6", "gap=10"]
     packed = icicle.data["trees"][0]
     start = packed["start"][packed["kind"].index(KINDS.index("idle"))]
     assert start == max(packed["start"]), "it is nowhere between the kernels"
@@ -111,18 +133,21 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
 
 def test_a_gap_in_nearly_every_step_is_one():
     """One in each of 511 steps and two in one of them are 1.002 gaps on average."""
-    tree, gap = Tree(), SimpleNamespace(time_ns=1e6, launch_count=0, start_ns=0, gap_count=1.002, longest_ns=2e6)
+    tree, gap = (
+        Tree(),
+        SimpleNamespace(time_ns=1e6, launch_count=0, start_ns=0, gap_count=1.002, longest_ns=2e6, longest_at_ns=0),
+    )
     tree.add((Block("idle", "Idle"),), gap, 0.0)
     assert tree.name_of(0) == "Idle: 1 gap, longest 2.00 ms"
 
 
 def test_without_work_there_is_none():
-    assert list_icicles(make_empty()) == ()
-    assert len(list_icicles(make_analysis())) == 1
+    assert draw(make_empty()) == ()
+    assert len(draw(make_analysis())) == 1
 
 
 def test_names_are_one_line(tmp_path):
-    found = [name for icicle in list_icicles(read_hostile(tmp_path)) for _, name, *_ in bars(icicle)]
+    found = [name for icicle in draw(read_hostile(tmp_path)) for _, name, *_ in bars(icicle)]
     assert HOSTILE[0] in found
     assert not [name for name in found if "\n" in name or "\x1b" in name]
 

@@ -16,6 +16,7 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 import tcprof
 from tcprof import units
 from tcprof.analysis.drawing import flop_rate
+from tcprof.analysis.gaps import list_gaps
 from tcprof.frames import SAMPLES
 from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes
@@ -43,8 +44,12 @@ def unpack(text):
     return header, read
 
 
+def pack(analysis):
+    return pack_timeline(analysis, list_gaps(analysis))
+
+
 def packed(analysis):
-    return unpack(pack_timeline(analysis).packed)
+    return unpack(pack(analysis).packed)
 
 
 def curve(analysis, metric, gpu=0):
@@ -122,7 +127,7 @@ class TestSamples:
         assert len(start) == 1000
         assert (np.nanmax(high), np.nanmax(low)) == (88, 0)
         assert mean.sum() * 50 == pytest.approx(88, rel=0.01)
-        assert "bins of 2.50 ms" in pack_timeline(analysis).notes[0]
+        assert "bins of 2.50 ms" in pack(analysis).notes[0]
 
     def test_without_samples_there_are_lanes(self):
         header, _ = packed(make_analysis(samples=SAMPLES.empty(), tensor_source="none"))
@@ -130,7 +135,7 @@ class TestSamples:
         assert header["gpus"][0]["strips"] == []
 
     def test_nothing_at_all(self):
-        assert pack_timeline(make_empty()) is None
+        assert pack(make_empty()) is None
 
 
 class TestLanes:
@@ -175,7 +180,7 @@ class TestLanes:
             for column in ("merged", "length"):
                 assert after.groupby("id")[column].sum().equals(before.groupby("id")[column].sum())
         merged = sum(after[after > 1].sum() for after in (bars(analysis, kind)["merged"] for kind in whole))
-        assert f"{merged} short bars are merged" in pack_timeline(analysis).notes[1]
+        assert f"{merged} short bars are merged" in pack(analysis).notes[1]
 
     def test_hostile_names(self):
         header, _ = packed(make_analysis(names=HOSTILE))
@@ -209,7 +214,7 @@ class TestFlopRate:
 
 
 def test_a_page_of_a_fixture_is_small():
-    assert len(pack_timeline(tcprof.read(FIXTURE).analysis).packed) < 100_000
+    assert len(pack(tcprof.read(FIXTURE).analysis).packed) < 100_000
 
 
 def test_ops_lie_below_all_other_ranges(tmp_path):

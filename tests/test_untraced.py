@@ -222,7 +222,7 @@ def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(
     assert set(compared.waterfall["gpu"]) == {0}
     for side in sides:
         assert set(side.steps["gpu"]) == {0, 1}
-        assert [icicle.gpu for icicle in list_icicles(side.analysis)] == [0]
+        assert [icicle.gpu for icicle in list_icicles(side.analysis, side.gaps)] == [0]
         assert set(measure_steps(side.analysis)) == {0}
     for side in (compared.comparison.base, compared.comparison.new):
         figures = [measure_side(side, gpu).idle_pct for gpu in (0, 1)]

@@ -131,16 +131,20 @@ def _sum_gaps(
     columns.loc[both, "start_ns"] = gaps.loc[both, "wait_to_ns"]
     parts = pd.concat([columns, waited]) if both.any() else columns
     start, end = parts["start_ns"].to_numpy(), parts["end_ns"].to_numpy()
-    parts = parts.assign(time_ns=end - start, saving_ns=inside.integral(start, end) / count)
+    time, saved = end - start, inside.integral(start, end)
+    # One of warm-up is the longest only where none is in the steps that count.
+    rank = np.where(saved > 0, saved, time - max(float(time.max(initial=0)), 1.0))
+    parts = parts.assign(time_ns=time, saving_ns=saved / count, rank=rank).reset_index(names="gap")
     by = parts.groupby(["gpu", *_SUM_KEYS], as_index=False, sort=False)
     sums = by.agg(
         gap_count=("gap_count", "sum"),
         total_ns=("time_ns", "sum"),
-        longest_ns=("time_ns", "max"),
-        longest_gap=("time_ns", "idxmax"),
+        longest=("rank", "idxmax"),
         saving_ns=("saving_ns", "sum"),
     )
-    sums["longest_gap"] = np.where(is_long, is_long.cumsum(), 0)[sums["longest_gap"].to_numpy(np.int64)]
+    longest = parts.iloc[sums["longest"].to_numpy(np.int64)]
+    sums["longest_ns"] = longest["time_ns"].to_numpy()
+    sums["longest_gap"] = np.where(is_long, is_long.cumsum(), 0)[longest["gap"].to_numpy(np.int64)]
     share = 100 * sums["saving_ns"] / (inside.known_ns / count)
     order = ["saving_ns", "total_ns"]
     return GAP_SUMS.conform(sums.assign(share_pct=share).sort_values(order, ascending=False, kind="stable"))

@@ -29,7 +29,7 @@ class MeanStep:
     paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
     # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
     # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, its mean start
-    # after the step's; of idle time ``gap_count``, and ``longest_ns``, the longest gap
+    # after the step's; of idle time ``gap_count``, and ``longest_ns``, the longest gap, begun at ``longest_at_ns``
     parts: pd.DataFrame
 
 
@@ -61,7 +61,10 @@ def _sum_pieces(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
     pieces["start_ns"] = pieces["begin"].to_numpy() - low[index]
     by = pieces.groupby(_KEYS, as_index=False)
     sums = {name: (name, "sum") for name in ("time_ns", "launch_count", "gap_count")}
-    return by.agg(**sums, start_ns=("start_ns", "mean"), longest_ns=("time_ns", "max"))
+    longest = {"longest_ns": ("time_ns", "max"), "longest_at_ns": ("time_ns", "idxmax")}
+    summed = by.agg(**sums, start_ns=("start_ns", "mean"), **longest)
+    rows = summed["longest_at_ns"].to_numpy(np.int64)
+    return summed.assign(longest_at_ns=pieces["begin"].to_numpy()[rows])
 
 
 def _list_windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:

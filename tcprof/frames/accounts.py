@@ -106,7 +106,7 @@ GAP_SUMS = Schema(
         Bool("short", "Whether the row is the sum of gaps of up to 10 µs, which have no range."),
         Int("gap_count", "Number of gaps with this cause in this range.", title="Gaps"),
         Float("total_ns", "Their total time between the GPU's first activity and its last.", title="Total"),
-        Float("longest_ns", "The longest of them.", title="Longest"),
+        Float("longest_ns", "The longest of them; gaps in warm-up count only if there are no others.", title="Longest"),
         Int("longest_gap", "Number of the gap with this longest time; 0 for gaps of up to 10 µs."),
         _SAVING,
         Float(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tcprof.analysis import Analysis
+    from tcprof.analysis.gaps import Gaps
     from tcprof.frames import Column
     from tcprof.record.diagnosis import MachineCheck
 
@@ -91,6 +92,7 @@ class Timeline:
     """Samples, ranges and work over time, which a page's own script draws: see ``tcprof.render.html.timeline``."""
 
     analysis: "Analysis"
+    gaps: "Gaps"
 
 
 @dataclass(frozen=True)

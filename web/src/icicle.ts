@@ -14,7 +14,6 @@ interface Data {
   trees: (Bars & { sides: Side[] })[];
 }
 
-const BETWEEN = "between steps"; // of tcprof/analysis/mean_step.py
 const ROW = 26; // pixels
 const NARROWEST = 3; // pixels of a bar that is drawn
 const LEAST_LABEL = 28; // pixels of a bar that has a name
@@ -48,8 +47,7 @@ function startIcicle(icicle: HTMLElement): void {
   }
   icicle.addEventListener("click", ({ target }) => {
     const bar = target instanceof Element ? target.closest<HTMLElement>("[data-node]") : null;
-    if (!bar) return;
-    if (bar.classList.contains("bar-idle") && !compared) return; // which selects its longest gap
+    if (!bar || bar.dataset.select) return; // idle time selects its longest gap
     const selection = parseSelection(bar.dataset.link ?? "");
     focus = Number(bar.dataset.node);
     show();
@@ -101,11 +99,10 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
   });
   bar.classList.toggle("unnamed", !bar.textContent);
   bar.setAttribute("aria-label", bar.title);
-  Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
+  Object.assign(bar.dataset, { node: String(node), row: String(row), [kind === "idle" ? "select" : "link"]: tree.texts[tree.link[node]] });
   Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
   if (kind === "range" || kind === "module") bar.style.setProperty("--lost", active === null ? "0%" : `${100 - active}%`);
   else if (kind !== "idle" && painted) Object.assign(bar.style, { background: painted.color, color: painted.text });
-  if (kind === "idle" && tree.texts[tree.name[node]] === BETWEEN) bar.dataset.between = "true";
   return bar;
 }
 

@@ -67,7 +67,7 @@ def _draw(part: Part) -> Any:
         return pack_explorer(part)
     if isinstance(part, HeatMap):
         return Markup(_pack_cells(part))
-    return pack_timeline(part.analysis) if isinstance(part, Timeline) else ""
+    return pack_timeline(part.analysis, part.gaps) if isinstance(part, Timeline) else ""
 
 
 def _list_points(traces: Iterable[Settings]) -> Iterator[list[Any]]:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gaps import list_gaps
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import SEPARATOR
@@ -39,7 +38,9 @@ _ACTIVE = ("tensor_active_pct", "tensor_active_mean_pct")
 _PHASES = NAMES - {STEP}
 
 
-def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: str) -> tuple[Explorer, ...]:
+def list_explorer(
+    analysis: Analysis, gap_sums: pd.DataFrame, of_ranges: tuple[str, ...], of_kernels: str
+) -> tuple[Explorer, ...]:
     """List the table of a recording, with what is said of ranges and kernels; none where it has neither."""
     launches = _read_launches(analysis)
     most = MOST_LINES // max(len(analysis.gpus), 1)
@@ -61,7 +62,7 @@ def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: st
         ),
     ]
     completed = tuple(_complete(grouping) for grouping in groupings)
-    of_gaps = tuple(map(_by_gap, list_sums(analysis, list_gaps(analysis).gap_sums, MOST_CAUSES)))
+    of_gaps = tuple(map(_by_gap, list_sums(analysis, gap_sums, MOST_CAUSES)))
     return (Explorer((*completed, *of_gaps)),) if completed else ()
 
 

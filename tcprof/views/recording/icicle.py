@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -13,6 +16,7 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_step import BETWEEN, MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.finding import class_title
 from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import HEADLINE
@@ -59,6 +63,7 @@ class Tree:
     active: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
     longest: list[float] = field(default_factory=list)
+    longest_at: list[float] = field(default_factory=list)
     index: dict[tuple[int, str, str], int] = field(default_factory=dict)
 
     def add(self, chain: Sequence[Block], part: Any, active_ns: float) -> None:
@@ -73,20 +78,44 @@ class Tree:
                 for column in (self.time, self.launches, self.active, self.gaps, self.longest):
                     column.append(0.0)
                 self.start.append(math.inf)
+                self.longest_at.append(math.nan)
             node = self.index[key]
             self.time[node] += part.time_ns
             self.launches[node] += part.launch_count
             self.active[node] += active_ns if block.kind == "class" else part.time_ns * block.active / 100
             self.start[node] = min(self.start[node], part.start_ns)
             self.gaps[node] += part.gap_count
-            self.longest[node] = max(self.longest[node], part.longest_ns)
+            if part.longest_ns > self.longest[node]:
+                self.longest[node], self.longest_at[node] = part.longest_ns, part.longest_at_ns
 
     def add_between(self, root: Block, length_ns: float, start_ns: float) -> None:
         """Add the time from one step to the next, if there is any, which begins after the rest."""
         if not length_ns > 0:
             return
         around = {"launch_count": 0.0, "start_ns": start_ns, "gap_count": 0.0, "longest_ns": length_ns}
-        self.add((root, Block("idle", BETWEEN)), SimpleNamespace(time_ns=length_ns, **around), 0.0)
+        part = SimpleNamespace(time_ns=length_ns, longest_at_ns=math.nan, **around)
+        self.add((root, Block("idle", BETWEEN)), part, 0.0)
+
+    def link_gaps(self, gaps: pd.DataFrame, gpu: int) -> None:
+        """Let idle time select its longest gap, one without a number as its time; between steps that which costs most.
+
+        Args:
+            gaps: The rows of the GPU.
+        """
+        between = gaps[gaps["between_steps"] & (gaps["saving_ns"] > 0)].nlargest(1, "saving_ns")
+        start, end = (gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
+        for node, block in enumerate(self.blocks):
+            if block.kind != "idle":
+                continue
+            at = self.longest_at[node]
+            row = int(np.searchsorted(start, at, side="right")) - 1
+            if block.name == BETWEEN:
+                selects = "".join(link("gap", str(number), gpu) for number in between["number"])
+            elif row >= 0 and at < end[row]:
+                selects = link("gap", str(gaps["number"].iloc[row]), gpu)
+            else:
+                selects = link("window", f"{at * 1e-9:.9f},{(at + self.longest[node]) * 1e-9:.9f}", gpu)
+            self.blocks[node] = replace(block, link=selects)
 
     def is_scattered(self, node: int) -> bool:
         """Tell whether a block is idle time in several gaps, which are nowhere between the rest."""
@@ -217,13 +246,21 @@ def make_kernel_blocks(analysis: Analysis) -> list[Block]:
     ]
 
 
-def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:
-    """List the mean step of each GPU, or all its work where nothing repeats; none where no work was recorded."""
+def list_icicles(analysis: Analysis, gaps: pd.DataFrame) -> tuple[Icicle, ...]:
+    """List the mean step of each GPU, or all its work where nothing repeats; none where no work was recorded.
+
+    Args:
+        gaps: The GPUs' gaps, which idle time selects: see ``tcprof.frames.GAPS``.
+    """
     means = ((int(gpu), measure_mean_step(analysis, int(gpu))) for gpu in analysis.gpus["gpu"].tolist())
-    return tuple(_draw_icicle(analysis, gpu, mean) for gpu, mean in means if mean is not None and len(mean.parts))
+    return tuple(
+        _draw_icicle(analysis, gpu, mean, rows_of_gpu(gaps, gpu))
+        for gpu, mean in means
+        if mean is not None and len(mean.parts)
+    )
 
 
-def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
+def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep, gaps: pd.DataFrame) -> Icicle:
     links = module_names(analysis.modules)
 
     def block_of(row: Mapping[Any, Any]) -> Block:
@@ -240,6 +277,8 @@ def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
     if mean.count and len(steps):
         between_ns = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
     trees = [grow_tree(root, mean, chain, kernels, between_ns, leaves=True) for chain in chains.values()]
+    for tree in trees:
+        tree.link_gaps(gaps, gpu)
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(gpu, analysis),

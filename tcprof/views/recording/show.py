@@ -11,6 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.analysis import busiest_gpus
 from tcprof.analysis.folding import find_alike, fold_alike
+from tcprof.analysis.gaps import Gaps, list_gaps
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
@@ -98,18 +99,19 @@ def view_recording(
     kernels, file = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS), one_line(analysis.recording.file, 160)
     texts = cache(partial(_list_texts, analysis, findings, advice, gpu, with_notes))
     drawn = cache(partial(keep_busiest, analysis, findings, advice))
+    gaps = cache(lambda: list_gaps(drawn()[0]))
     parts = (
         Only(Medium.SCREEN, texts),
         Only(Medium.PAGE, lambda: (Notes((file,), TITLE), Notes((describe_date(analysis),), SUBTITLE))),
         Only(Medium.PAGE, lambda: summarize(*drawn()[:2])),
         Only(Medium.PAGE, lambda: _list_advice(*drawn())),
-        Only(Medium.PAGE, lambda: _list_pictures(drawn()[0])),
+        Only(Medium.PAGE, lambda: _list_pictures(drawn()[0], gaps())),
         Only(Medium.SCREEN, lambda: list_kind_tables(analysis) if with_notes else ()),
         Only(
             Medium.SCREEN,
             lambda: _list_tables(analysis, gpu, kernels, limit, () if limit else (Notes(findings.faults), *texts())),
         ),
-        Only(Medium.PAGE, lambda: _list_sections(drawn()[0])),
+        Only(Medium.PAGE, lambda: _list_sections(drawn()[0], gaps().gap_sums)),
         Only(Medium.SCREEN, lambda: (_list_rest(analysis, findings, advice, with_notes),)),
         Only(Medium.PAGE, lambda: _list_sources(drawn()[0])),
     )
@@ -132,9 +134,9 @@ def _list_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice
     )
 
 
-def _list_pictures(analysis: Analysis) -> tuple[Section, ...]:
-    timeline = Timeline(analysis) if shown_gpus(analysis) else Notes((_UNDRAWN,))
-    icicles = _explained(EXPLAINED, list_icicles(analysis))
+def _list_pictures(analysis: Analysis, gaps: Gaps) -> tuple[Section, ...]:
+    timeline = Timeline(analysis, gaps) if shown_gpus(analysis) else Notes((_UNDRAWN,))
+    icicles = _explained(EXPLAINED, list_icicles(analysis, gaps.gaps))
     return_freed_memory()
     return (
         Section("consists", "What the time consists of", icicles, chapter=Chapter.PICTURE),
@@ -154,8 +156,8 @@ def _list_tables(
     return [*tables, *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels))]
 
 
-def _list_sections(analysis: Analysis) -> tuple[Section, ...]:
-    table = list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
+def _list_sections(analysis: Analysis, gap_sums: pd.DataFrame) -> tuple[Section, ...]:
+    table = list_explorer(analysis, gap_sums, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
     return (
         Section("table", "Modules, ranges and kernels", table, "Table"),
         Section("steps", "Steps", _steps(analysis)),

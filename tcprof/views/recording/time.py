@@ -317,7 +317,8 @@ def list_sums(analysis: Analysis, sums: pd.DataFrame, limit: int | None) -> list
     for gpu, gpu_rows in split_by_gpu(sums):
         kept = gpu_rows.head(len(gpu_rows) if limit is None else limit)
         causes = gpu_rows.groupby("cause", sort=False)[_ADDED].sum()
-        longest = gpu_rows.sort_values("longest_ns", kind="stable").groupby("cause", sort=False)
+        counted = gpu_rows.assign(counts=gpu_rows["saving_ns"] > 0)  # those of warm-up only where there is no other
+        longest = counted.sort_values(["counts", "longest_ns"], kind="stable").groupby("cause", sort=False)
         causes[["longest_ns", "longest_gap"]] = longest[["longest_ns", "longest_gap"]].last()
         listed = []
         for row in causes.sort_values("saving_ns", ascending=False, kind="stable").reset_index().to_dict("records"):

@@ -2,7 +2,6 @@
 import { element, find, findAll, onPageKey } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select, type Selection, toFragment } from "../selection";
-import type { Gpu } from "../timeline/data";
 import type { Timeline } from "../timeline/timeline";
 import { type ClassTime, describe, type Line, NOWHERE, type PanelContent, type Steps } from "./content";
 
@@ -119,24 +118,13 @@ export function withoutMark(name: string): string {
   return name.replace(/~[0-9a-f]{8}$/, "");
 }
 
-/** A click on idle time in the verdict's bar or in an icicle selects the longest gap that it has. */
+/** A click on idle time in the verdict's bar selects the longest gap of what costs most; where all are short, it leads to their sums. */
 export function startIdle(timeline: Timeline): void {
   document.addEventListener("click", ({ target }) => {
-    const idle = target instanceof Element ? target.closest<HTMLElement>(".shares .idle, .share-names .idle-name, .bars .bar-idle") : null;
-    const selection = idle && longestGap(timeline.gpu, idle);
-    if (selection) select(selection, { from: "element" });
+    const { gpu, details: { gaps } } = timeline.gpu;
+    if (!(target instanceof Element && target.closest(".shares .idle"))) return;
+    if (gaps?.costliest) return select({ kind: "gap", gpu, number: gaps.costliest }, { from: "element" });
+    document.querySelector<HTMLElement>("[data-group-by=gap]")?.click();
+    find("#explore").scrollIntoView();
   });
-}
-
-/** Of a bar in an icicle the longest gap in the steps, or between them; else the longest of what costs most. */
-function longestGap({ gpu, details: { gaps } }: Gpu, idle: HTMLElement): Selection | null {
-  if (!gaps?.number.length) return null;
-  let best = -1;
-  if (idle.classList.contains("bar-idle")) {
-    gaps.saves.forEach((saves, i) => {
-      if (Boolean(gaps.between[i]) === (idle.dataset.between !== undefined) && saves > (gaps.saves[best] ?? 0)) best = i;
-    });
-  }
-  const number = gaps.number[best] ?? gaps.costliest;
-  return number ? { kind: "gap", gpu, number } : null;
 }

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import compute_envelope, flop_rate
-from tcprof.analysis.gaps import CAUSES, Gaps, list_gaps
+from tcprof.analysis.gaps import CAUSES, Gaps
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
@@ -53,14 +53,14 @@ class PackedTimeline:
     notes: tuple[str, ...]  # what to say about what is drawn
 
 
-def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
+def pack_timeline(analysis: Analysis, gaps: Gaps) -> PackedTimeline | None:
     """Pack what the page's timeline is drawn from; nothing where there is nothing to draw."""
     gpus = traces.shown_gpus(analysis)
     if not gpus:
         return None
     store = ArrayStore()
     works = name_work(analysis)
-    several, gaps, peak = len(gpus) > 1, list_gaps(analysis), traces.tensor_peak(analysis)
+    several, peak = len(gpus) > 1, traces.tensor_peak(analysis)
     headers, notes = [], []
     for gpu in gpus:
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))

@@ -127,7 +127,7 @@ def add_gaps(store: ArrayStore, analysis: Analysis, gpu: int, every: Gaps, bars:
         **{name: store.add(np.asarray(values, dtype=np.int64), "i4") for name, values in arrays.items()},
         "waited": store.add_rounded(1e-9 * gaps["wait_ns"].to_numpy(np.float64), 1e-9),
         "saves": store.add_rounded(1e-9 * gaps["saving_ns"].to_numpy(np.float64), 1e-9),
-        "costliest": int(sums.loc[sums["longest_gap"] > 0, "longest_gap"].head(1).sum()),
+        "costliest": int(sums.loc[(sums["longest_gap"] > 0) & (sums["saving_ns"] > 0), "longest_gap"].head(1).sum()),
     }
 
 
