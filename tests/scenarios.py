@@ -153,7 +153,7 @@ def some_wait(seed: int, number: int = 12) -> World:
 
 
 def twins(seed: int, number: int = 12, ranges: bool = True) -> World:
-    """Two layers, told apart by range or else order alone, in which one kernel of three does other work."""
+    """Two layers, distinguished by range or else only by order, in which one kernel of three does other work."""
     rng, kernels = np.random.default_rng(seed + 11), draw(seed, number=12, us=(5, 200))
     active = [[float(rng.uniform(0, 0.9)) if i % 3 == 0 else k.active for i, k in enumerate(kernels)] for _ in range(2)]
     layers = [

@@ -27,7 +27,7 @@ def now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
-def tell_clock() -> str:
+def format_clock_mark() -> str:
     """Say in a mark's text which thread of which process writes it, and when."""
     return f"{CLOCK} {os.getpid()} {threading.get_native_id()} {now()}"
 

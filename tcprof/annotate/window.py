@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcprof.annotate.captures import CaptureLog, tell_clock
+from tcprof.annotate.captures import CaptureLog, format_clock_mark
 from tcprof.annotate.processes import PROCESSES
 from tcprof.annotate.step_times import StepTimes
 from tcprof.annotate.steps import DOMAIN
@@ -52,7 +52,7 @@ class Window:
         self.phase = RECORDED if self._control is None else self._control[:]
         self._captured: CaptureLog | None = None  # while a stream is captured
         self._has_captures = self._has_replays = False
-        self._clock_told_s = 0.0
+        self._clock_marked_s = 0.0
         self._begin_phase()
         is_followed = self._control is not None and self.phase == RECORDED
         self._forget = notice_ranges(torch, self._note_ranges) if is_followed else do_nothing
@@ -66,10 +66,10 @@ class Window:
             self._has_replays = True
             with contextlib.suppress(OSError):
                 Path(self._folder, REPLAYS).touch()
-        if self._has_captures and time.monotonic() - self._clock_told_s > CLOCK_S:
-            self._clock_told_s = time.monotonic()
+        if self._has_captures and time.monotonic() - self._clock_marked_s > CLOCK_S:
+            self._clock_marked_s = time.monotonic()
             with contextlib.suppress(RuntimeError):  # of a PyTorch without NVTX
-                self._torch.cuda.nvtx.mark(tell_clock())
+                self._torch.cuda.nvtx.mark(format_clock_mark())
 
     def _note_ranges(self) -> None:
         with contextlib.suppress(OSError):

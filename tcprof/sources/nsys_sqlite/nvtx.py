@@ -20,7 +20,7 @@ from tcprof.sources.xla import lie_in_compilation, shorten_name
 MOST_DOMAINS = 100  # each costs a search of all launches; libraries have some ten
 MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with the most ranges"
 OTHER_DOMAINS = "(other domains)"
-_CLOCK = re.compile(CLOCK + r" ([0-9]{1,7}) ([0-9]{1,8}) ([0-9]{1,18})")  # see ``tcprof.annotate.captures.tell_clock``
+_CLOCK = re.compile(CLOCK + r" ([0-9]{1,7}) ([0-9]{1,8}) ([0-9]{1,18})")  # written by ``annotate.captures``
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 
