@@ -1,11 +1,11 @@
-"""Deep Q-learning from pixels with a replay buffer in NumPy; no remedy is planted."""
+"""Deep Q-learning from pixels with a replay buffer in NumPy; remedy: the frames on the GPU."""
 
 import random
 from collections import deque
 
 import numpy as np
 import torch
-from clock import DEVICE, STEPS, Clock, size
+from clock import DEVICE, FIXED, STEPS, Clock, size
 from torch import nn
 
 BATCH, SIDE = size(128, 4), 84
@@ -30,6 +30,13 @@ optimizer = torch.optim.Adam(q_network.parameters(), lr=1e-4)
 rng = np.random.default_rng(0)
 frames = rng.integers(0, 255, (size(2000, 40), 4, SIDE, SIDE), dtype=np.uint8)
 replay = deque(((i, random.randrange(6), random.random(), False) for i in range(len(frames) - 1)), maxlen=len(frames))
+on_gpu = torch.from_numpy(frames).to(DEVICE) if FIXED else None
+
+
+def fetch(rows):
+    return torch.from_numpy(frames[rows]).to(DEVICE) if on_gpu is None else on_gpu[torch.tensor(rows, device=DEVICE)]
+
+
 clock = Clock()
 for step in range(STEPS):
     for _ in range(4):
@@ -43,8 +50,7 @@ for step in range(STEPS):
         replay.append((random.randrange(len(frames) - 1), action, random.random(), random.random() < 0.01))
     clock.begin()
     rows, actions, rewards, dones = zip(*random.sample(replay, BATCH))
-    states = torch.from_numpy(frames[list(rows)]).to(DEVICE)
-    following = torch.from_numpy(frames[[row + 1 for row in rows]]).to(DEVICE)
+    states, following = fetch(list(rows)), fetch([row + 1 for row in rows])
     with torch.no_grad():
         best = target_network(following).max(1).values
         wanted = torch.tensor(rewards, device=DEVICE) + 0.99 * best * ~torch.tensor(dones, device=DEVICE)
