@@ -56,18 +56,25 @@ def steps(watts: list[int], count: int = 12, **facts: int) -> TraceBuilder:
     return builder.driver_log(watts, **facts)
 
 
-def test_a_process_logs_every_gpu_until_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("numbers", "uuids"),
+    [((), ["0a", "1a", "2a"]), ((1,), ["1a"]), ((2, 0), ["0a", "2a"]), ((1, 7), ["0a", "1a", "2a"])],
+)
+def test_a_process_logs_each_gpu_asked_for_until_the_block_ends(
+    numbers: tuple[int, ...], uuids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pynvml.py").write_text(NVML)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     log, began = tmp_path / "log.csv", time.time_ns()
-    with driver_logged(log):
+    with driver_logged(log, numbers):
         until = time.monotonic() + 60
         while not log.exists() or len(log.read_text().splitlines()) < 6:
             assert time.monotonic() < until
             time.sleep(0.05)
     rows = read_driver_log(log)
-    assert rows["uuid"].tolist()[:6] == ["0a", "1a", "2a"] * 2
-    assert rows["power_mw"].tolist()[:3] == [612_000, 500_001, 500_002]
+    assert rows["uuid"].tolist()[:6] == (uuids * 6)[:6]
+    power = {"0a": 612_000, "1a": 500_001, "2a": 500_002}
+    assert rows["power_mw"].tolist() == rows["uuid"].map(power).tolist()
     assert (rows.loc[0, ["limit_mw", "temperature_c", "clock_mhz", "reasons"]] == [-1, 60, 1395, 4]).all()
     assert rows["utc_ns"].between(began, time.time_ns()).all()
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,16 @@ _UNKNOWN = -1
 
 
 @contextmanager
-def driver_logged(path: Path) -> Iterator[None]:
-    """Log to a file while the block runs; nothing is logged where the driver or its Python package is absent."""
+def driver_logged(path: Path, gpus: Collection[int] = ()) -> Iterator[None]:
+    """Log to a file while the block runs; nothing is logged where the driver or its Python package is absent.
+
+    Args:
+        gpus: The numbers of those to ask about; all where there are none, or the driver numbers them otherwise.
+    """
     null, logger = subprocess.DEVNULL, None
     with suppress(OSError):  # no further process can be started: nsys may say so
-        logger = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(path)], stdin=null, stdout=null, stderr=null, start_new_session=True
-        )
+        argv = [sys.executable, "-m", __name__, str(path), *map(str, gpus)]
+        logger = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
     try:
         yield
     finally:
@@ -48,12 +51,16 @@ def read_driver_log(path: Path) -> "pd.DataFrame":
     return frame.astype({name: "int64" for name in _COLUMNS if name != "uuid"})
 
 
-def _log(path: Path, parent: int) -> None:
-    """Write a line for each GPU again and again, until the parent process has ended."""
+def _log(path: Path, numbers: Collection[int], parent: int) -> None:
+    """Write a line for each of the GPUs again and again, until the parent process has ended."""
     import pynvml
 
     pynvml.nvmlInit()
-    gpus = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+    every = range(pynvml.nvmlDeviceGetCount())
+    asked = [number for number in every if number in numbers]
+    gpus = [
+        pynvml.nvmlDeviceGetHandleByIndex(number) for number in (asked if len(asked) == len(numbers) > 0 else every)
+    ]
     uuids = [str(pynvml.nvmlDeviceGetUUID(gpu)).removeprefix("GPU-") for gpu in gpus]  # as an export has them
 
     def read_power(gpu: Any) -> int:
@@ -86,4 +93,4 @@ def _log(path: Path, parent: int) -> None:
 
 
 if __name__ == "__main__":
-    _log(Path(sys.argv[1]), os.getppid())
+    _log(Path(sys.argv[1]), {*map(int, sys.argv[2:])}, os.getppid())

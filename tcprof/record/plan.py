@@ -104,7 +104,8 @@ def plan_recording(
         processes.mkdir()
         command = annotated(program, options.annotate, processes=processes)
         log = folder / "driver.csv"
-        with driver_logged(log):
+        chosen = gpus if gpus != capabilities.supported_gpus else ()  # each rank's recording asks about its own
+        with driver_logged(log, [gpu.number for gpu in chosen if gpu.number is not None]):
             yield Plan(recorder, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes, log)
 
 
