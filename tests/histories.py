@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from builders import TraceBuilder, analyzed
 from sqlalchemy import insert
 
+from tcprof.analysis import Analysis
 from tcprof.history import database
-from tcprof.history.run import METRICS, SPLITTING
+from tcprof.history.run import METRICS, SPLITTING, Facts
 from tcprof.history.store import Store, open_store
 
 STEP_TIME, IDLE = ("step_ns", "step", "train"), ("gpu_idle_pct", "step", "train")
@@ -66,3 +68,17 @@ def make_store(
             ]
             connection.execute(insert(database.POINT), points)
     return store
+
+
+FACTS = Facts(program="train", branch="main")
+
+
+def record(folder: Path, number: int = 0, step_us: int = 100, name: str = "step") -> Analysis:
+    """Eight steps of one kernel each; recordings of other numbers are other ones."""
+    builder = TraceBuilder().gpu(0, "NVIDIA H200").recorded(duration=10_000_000)
+    for step in range(8):
+        begin = 10_000 + 7 * number + step * step_us * 1_000
+        builder.range(name, begin, begin + 80_000)
+        builder.kernel("gemm", begin + 10_000, begin + 70_000 + 10 * step, launched=begin + 5_000)
+    samples = builder.samples([50] * 100, start=0, period=10_000)
+    return analyzed(samples, folder, f"r{number}.sqlite")

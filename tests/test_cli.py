@@ -188,25 +188,6 @@ def test_what_is_missing_is_said(build: TraceBuilder, note: str, run: Run, tmp_p
     assert "whole capture" in done.out
 
 
-def test_names_cannot_act_on_the_terminal(run: Run, tmp_path: Path) -> None:
-    hostile = "\x1b[31mred\x07\n[bold]x[/bold]\u202etxt|`<b>"
-    path = TraceBuilder().gpu().range(hostile, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
-    text = run("ranges", path).out
-    assert "\x1b" not in text
-    assert "\x07" not in text
-    assert "\u202e" not in text
-    assert "[bold]x" in text
-    long = TraceBuilder().gpu().range("x" * 10_000, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000)
-    written = long.write(tmp_path, "long.sqlite")
-    shown = run("ranges", written).out
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "x…x" in shown
-    assert 500 < run("ranges", written, "--wide").out.count("x") < 600, "of a name that no program has, even then"
-    markdown = run("ranges", path, "--format", "markdown").out
-    assert "\\|" in markdown
-    assert "\\<b\\>" in markdown
-
-
 def test_report_writes_a_page_and_prints_its_path_last(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = small_trace(tmp_path)

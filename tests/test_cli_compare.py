@@ -122,13 +122,6 @@ def test_json_has_everything(run: Run) -> None:
     assert window["ratio_low"] < window["ratio"] < window["ratio_high"] < 1
 
 
-def test_csv_has_the_rows(run: Run) -> None:
-    done = run("compare", EAGER, COMPILED, "--format", "csv", "--depth", "1")
-    rows = list(csv.DictReader(io.StringIO(done.out)))
-    assert list(rows[0]) == list(COMPARISON.names)
-    assert {row["depth"] for row in rows} == {"0", "1"}
-
-
 def test_several_sides_are_held_against_the_first(run: Run) -> None:
     sides = [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]
     document = json.loads(run("compare", *sides, "--format", "json").out)

@@ -63,14 +63,6 @@ def test_json_has_all_rows_and_columns(run: Run) -> None:
     }
 
 
-def test_csv_has_all_rows_and_columns(run: Run) -> None:
-    done = run("kernels", AMP, "--format", "csv", "--limit", 1)
-    assert done.out.splitlines()[0] == ",".join(KERNELS.names)
-    frame = tcprof.read(AMP).kernels
-    assert [row["name"] for row in csv_rows(done)] == frame["name"].tolist()
-    assert "not in this table" not in done.out + done.err
-
-
 def test_kernels_are_selected_by_name_and_told_apart_by_path(run: Run) -> None:
     every = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT"))
     assert {row["name"][:6] for row in every} == {"nvjet_"}

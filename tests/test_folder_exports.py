@@ -22,7 +22,6 @@ from tcprof.ranks.gather import find_files
 from tcprof.sources.registry import find_recordings
 
 KINDS = ["_pqtdir/.parquet", "_arwdir/.arrow"]
-TABLE = pa.table({"id": pa.array([1], pa.int32()), "value": ["k"]})
 
 
 def trace() -> TraceBuilder:

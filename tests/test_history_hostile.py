@@ -13,8 +13,8 @@ from pathlib import Path
 import postgres
 import pytest
 from builders import FIXTURES
+from histories import FACTS, record
 from sqlalchemy import Connection, NullPool, create_engine, text
-from stores import FACTS, record
 
 from tcprof.errors import InputError, OutputError, TcprofError
 from tcprof.frames import RANGES

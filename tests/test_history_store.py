@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import FIXTURES
-from stores import FACTS, record
+from histories import FACTS, record
 
 from tcprof.errors import UsageError
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES

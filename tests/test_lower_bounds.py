@@ -187,21 +187,3 @@ def test_instances_have_what_their_range_has(partly: Path) -> None:
     instances = analysis.instances[analysis.instances["path_id"] == step["path_id"]]
     assert instances["tensor_flop"].sum() == pytest.approx(step["tensor_flop"])
     assert instances["uncovered_cycles_pct"].mean() == pytest.approx(step["uncovered_cycles_pct"], rel=1e-3)
-
-
-def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    row = next(line for line in run("ranges", partly).out.splitlines() if line.startswith("step"))
-    assert "≥ 127 T" in row
-    row = next(line for line in run("ranges", WHOLE).out.splitlines() if line.startswith("step"))
-    assert " 161 T" in row
-    assert "≥" not in row
-    document = json.loads(run("ranges", partly, "--format", "json").out)
-    assert [round(row["uncovered_cycles_pct"], 1) for row in document["rows"] if row["path"] == "step"] == [28.5]
-    assert any(
-        "Tensor FLOP/s is a lower bound (≥): 28.5 %" in text and "mystery" in text for text in document["warnings"]
-    )
-    page = render_page(tcprof.read(partly).analysis).replace("\N{NO-BREAK SPACE}", " ")
-    assert "≥ 127 TFLOP/s" in page
-    assert "28.5 % of the tensor cycles are in kernels with unknown FLOP" in page
-    assert "≥ 161" not in render_page(tcprof.read(WHOLE).analysis).replace("\N{NO-BREAK SPACE}", " ")

@@ -11,7 +11,7 @@ import pytest
 from builders import TraceBuilder
 from commands import Run
 from plotly_figures import as_plotly
-from report_inputs import HOSTILE, make_empty, render_page
+from report_inputs import make_empty, render_page
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -149,14 +149,6 @@ class TestRoofline:
         assert not figure_roofline(make_empty()).data
         assert not figure_tensor_time(make_empty()).data
         assert list_rooflines(make_empty()) == ()
-
-    def test_hostile_names_are_text(self, tmp_path):
-        hostile = tcprof.read(write_trace(tmp_path, names={FP16: f"{FP16}{HOSTILE[0]}", COPY: HOSTILE[1]}))
-        for figure in (figure_roofline(hostile), figure_tensor_time(hostile)):
-            for trace in figure.data:
-                if trace.mode == "markers":
-                    for text in trace.hovertext:
-                        assert not re.search(r"<(?!/?b>|br>|0)", text)
 
 
 class TestPage:

@@ -1,9 +1,14 @@
 """Which columns a page shows before its reader has chosen."""
 
+import re
+
 import pytest
 from builders import FIXTURES
 
 import tcprof
+from tcprof.comparison import compare
+from tcprof.findings.compared import judge_comparison
+from tcprof.views.comparison import view_comparison
 from tcprof.views.document import Explorer, Medium, Section
 from tcprof.views.recording.show import view_recording
 
@@ -20,3 +25,40 @@ def test_a_page_shows_at_most_eight_columns_at_first():
     (explorer,) = (part for section in sections for part in section.parts if isinstance(part, Explorer))
     shown = {each.by: sum(heading.on_page for heading in each.table.headings) for each in explorer.groupings}
     assert {by: count for by, count in shown.items() if by != "gap"} == {"module": 8, "range": 8, "kernel": 8}
+
+
+# What a page says of a column stands alone: in a tooltip, nothing that it could lean on can be read.
+
+_LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
+
+
+def list_headings(parts):
+    """The columns of all tables."""
+    for part in parts:
+        yield from getattr(part, "headings", ())
+        yield from list_headings(getattr(part, "parts", ()))
+        yield from list_headings(each.table for each in getattr(part, "groupings", ()))
+
+
+@pytest.fixture(scope="module", params=["mlp_fp32 mlp_fp16"])
+def tooltips(request):
+    """What is said of each column of the page of a recording, and that of a comparison, with its title."""
+    base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
+    compared = view_comparison([judge_comparison(compare(base.analysis, new.analysis))])
+    documents = view_recording(new.analysis, new.findings, new.advice), compared
+    headings = [heading for document in documents for heading in list_headings(document.shown_on(Medium.PAGE))]
+    return {(heading.title, heading.meaning) for heading in headings if heading.meaning}
+
+
+def test_it_leans_on_no_other_column(tooltips):
+    assert len(tooltips) > 40
+    assert [each for each in tooltips if _LEANING.search(each[1])] == []
+
+
+def test_it_has_no_marks_of_the_documentation(tooltips):
+    assert [each for each in tooltips if re.search(r"[*`\\]", each[1])] == []
+
+
+def test_it_says_more_than_the_title(tooltips):
+    words = [[set(re.findall(r"\w+", text.lower())) for text in each] for each in tooltips]
+    assert [title for title, meaning in words if not meaning - title] == []

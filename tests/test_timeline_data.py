@@ -11,7 +11,7 @@ import pytest
 from builders import TraceBuilder
 from hypothesis import given
 from hypothesis import strategies as st
-from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, read_hostile
+from report_inputs import MS, make_analysis, make_empty, make_samples, read_hostile
 
 import tcprof
 from tcprof import units
@@ -181,14 +181,6 @@ class TestLanes:
                 assert after.groupby("id")[column].sum().equals(before.groupby("id")[column].sum())
         merged = sum(after[after > 1].sum() for after in (bars(analysis, kind)["merged"] for kind in whole))
         assert f"{merged} short bars are merged" in pack(analysis).notes[1]
-
-    def test_hostile_names(self):
-        header, _ = packed(make_analysis(names=HOSTILE))
-        for name in header["paths"]["names"]:
-            assert not set("\u202e\n") & set(name)
-            assert len(name) < 200
-        assert header["paths"]["cuts"][1][-1].startswith("</script>"), "painted as text, so as it is"
-        assert all(len(cut) <= 60 for cuts in header["paths"]["cuts"] for cut in cuts)
 
 
 class TestFlopRate:

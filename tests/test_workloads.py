@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import gzip
 import importlib
 import io
 import json
@@ -227,65 +226,6 @@ def test_capture_holds_the_epochs_and_no_other_range(workload, monkeypatch):
         *["open epoch 0", "close epoch 0", "open epoch 1", "close epoch 1"],
         *["synchronize", "stop"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("script", "options", "said"),
-    [
-        ("mnist_amp", ["--device", "cuda"], "PyTorch finds no CUDA device here; use --device cpu"),
-        ("mnist_pinned", ["--workers", "-1"], "--workers: not below 0"),
-        ("transformer", ["--heads", 3], "multiple of --heads"),
-        ("llama", ["--heads", 3], "multiple of twice --heads"),
-        ("resnet", ["--width", 0], "sizes begin at 1"),
-        ("convnet", ["--precision", "fp8"], "invalid choice"),
-        ("mlp_amp", ["--width", 0], "begin at 1"),
-        ("polynomial", ["--points", 3], "--points at 4"),
-        ("gan", ["--precision", "bf16", "--no-scaling"], "needs --precision fp16"),
-        ("fashion", ["--trace", "x.json"], "needs --torch-profiler"),
-        ("matmul", ["--sizes", "1"], "--sizes at 16"),
-        ("pinn", ["--points", "0"], "--points and --width begin at 1"),
-        ("inference", ["--steps", 0, "--size", 31], "--steps and --batch-sizes begin at 1, --size at 32"),
-    ],
-)
-def test_impossible_options_are_refused(script, options, said, capsys):
-    if "cuda" in options and torch.cuda.is_available():
-        pytest.skip("has a GPU, so that --device cuda is no error here")
-    with pytest.raises(SystemExit) as stop:
-        run_recorded(f"{script}.py", *options)
-    assert stop.value.code == 2
-    assert said in capsys.readouterr().err
-
-
-def test_same_seed_same_result():
-    def lose(seed):
-        return re.findall(
-            r"^loss: \S+ to \S+", run_recorded("pinn.py", "--warm-up", 5, "--steps", 3, "--seed", seed)[0]
-        )
-
-    assert lose(5) == lose(5) != lose(6)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "complaint"),
-    [
-        ("train-labels-idx1-ubyte", None, "found neither train-labels-idx1-ubyte nor"),
-        ("train-labels-idx1-ubyte", b"\0\0", "magic number is not 2049"),
-        ("train-labels-idx1-ubyte", idx(2049, 8, content=range(5)), "13 bytes where its header promises 16"),
-        ("train-labels-idx1-ubyte", idx(2049, 8, content=[10] * 8), "labels are not digits from 0 to 9"),
-        ("t10k-images-idx3-ubyte", idx(2051, 4, 2, 3, content=range(24)), "images are 2 x 3 pixels, not 28 x 28"),
-        (
-            "t10k-labels-idx1-ubyte.gz",
-            gzip.compress(idx(2049, 4, content=range(4)), mtime=0)[:-9],
-            "t10k-labels-idx1-ubyte.gz",
-        ),
-    ],
-)
-def test_a_wrong_file_is_told(workload, idx_folder, name, content, complaint):
-    (idx_folder / name.removesuffix(".gz")).unlink()
-    if content is not None:
-        (idx_folder / name).write_bytes(content)
-    with pytest.raises((OSError, ValueError), match=re.escape(complaint)):
-        workload("digits").load(idx_folder)
 
 
 def test_the_server_answers_refuses_and_ends_in_order():

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_inputs import summarize
-from scenarios import PLAIN, SCENARIOS, dependent, draw, nodes, rare_long, some_wait, steps, twins
-from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure_places, write_world
+from scenarios import PLAIN, SCENARIOS, dependent, nodes, rare_long, some_wait, steps, twins
+from worlds import UNTRACED, Kernel, World, beside, make_world, measure_places, write_world
 
 import tcprof
 from tcprof.analysis.kernels import launches as kernel_launches
@@ -119,19 +119,6 @@ def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: 
         assert row["tensor_active_low_pct"] <= true <= row["tensor_active_high_pct"]
 
 
-@pytest.mark.slow
-def test_intervals_of_short_ranges_hold(tmp_path: Path) -> None:
-    held = []
-    for seed in range(3):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        world = make_world(draw(seed, number=12, us=(5, 200)), 30, seed)
-        ranges = tcprof.read(write_world(world, PLAIN, folder)).ranges.set_index("path")
-        for name, true in world.truth().items():
-            held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
-    assert np.mean(held) >= COVER
-
-
 def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
     """What is measured of the places of several worlds."""
     folders = [folder / str(number) for number in range(len(worlds))]
@@ -161,15 +148,6 @@ def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(tm
     assert len(modules) >= 10
     assert modules["held"].mean() >= COVER
     assert modules["error"].mean() < 1.5
-
-
-@pytest.mark.slow
-def test_a_late_sampler_is_measured_corrected_and_told(tmp_path: Path) -> None:
-    analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=2_000), tmp_path))
-    clock = analysis.clocks.iloc[0]
-    assert clock["shift_ns"] == pytest.approx(2_000, abs=600)
-    assert any("tcprof corrected them" in text for text in analysis.warnings)
-    assert not analysis.faults
 
 
 def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from builders import FIXTURES, TraceBuilder
+from builders import TraceBuilder
 
 import tcprof
 from tcprof.errors import UsageError
@@ -20,17 +20,11 @@ CAPTURES = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat
 
 
 @pytest.fixture
-def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on a machine whose nsys is the fake one, with a server in it that makes three captures."""
-    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
-    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
-    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURES / "mlp_fp16.sqlite"))
+def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, with a server in it that makes three captures."""
     monkeypatch.setenv("FAKE_NSYS", "captures 3")
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    (folder / "serve.py").write_text("print('served')\n")
-    return folder
+    (machine / "serve.py").write_text("print('served')\n")
+    return machine
 
 
 def test_each_capture_is_a_recording_of_its_own(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,11 @@
 """Planning a recording, and the whole of ``tcprof profile``, with the fake nsys."""
 
+import os
+import shlex
 import shutil
+import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -9,11 +13,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from builders import FIXTURES
 
 import tcprof
 from tcprof.errors import InputError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
-from tcprof.nsys.report import ReportFiles
+from tcprof.nsys.report import ReportFiles, fill_in
 from tcprof.record.command import RecordOptions
 from tcprof.record.plan import Plan, plan_recording, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
@@ -188,14 +193,6 @@ def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capf
     assert shown.out.splitlines()[-2] == "train.html"
 
 
-@pytest.mark.slow
-def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("profile", "--redact", "train.py") == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "train-redacted.sqlite"
-    assert tcprof.read("train-redacted.sqlite").analysis.tensor_source == "cycles"
-    assert run("profile", "--force", "--redact", "train.py") == 0
-
-
 def test_a_refusal_is_explained(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "privilege")
     assert run("profile", "train.py") == 4
@@ -268,3 +265,102 @@ def test_sums_that_are_refused_leave_the_others(machine, general_set, monkeypatc
     assert plan(machine).notes == (f"Tensor cycles are recorded, but {lacks}: it needs two passes.",)
     assert len(asked) == tried
     assert ("FMA Pipe" in asked[-1]) == (refused != "FMA Pipe")
+
+
+# ``tcprof profile --dry-run`` and the patterns in ``-o``: for jobs that run on other machines.
+
+
+@pytest.fixture
+def login_node(empty_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a script, on a machine without a GPU and without nsys."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "train.py").write_text("print('trained')\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd) -> None:
+    assert run("profile", "--dry-run", "-o", "run_%q{SLURM_PROCID}_%h", "train.py", "--name", "a b; rm -rf /") == 0
+    shown = capfd.readouterr()
+    command = shlex.split(shown.out)
+    assert command[:2] == ["nsys", "profile"]
+    assert {"--gpu-metrics-devices=all", "--output=run_%q{SLURM_PROCID}_%h"} < set(command)
+    assert command[-3:] == ["train.py", "--name", "a b; rm -rf /"]
+    assert "there is no nsys here" in shown.err
+    assert "For exact tensor cycles, have the job run 'tcprof profile' itself" in " ".join(shown.err.split())
+    assert sorted(path.name for path in login_node.iterdir()) == ["train.py"]
+
+
+@pytest.mark.parametrize(("visible", "sampled"), [("1,3", "1,3"), ("", "all"), ("GPU-2f1c", "all")])
+def test_the_gpus_that_cuda_sees_are_sampled(
+    run, login_node: Path, monkeypatch, capfd, visible: str, sampled: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert run("profile", "--dry-run", "train.py") == 0
+    assert f"--gpu-metrics-devices={sampled}" in shlex.split(capfd.readouterr().out)
+
+
+def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
+    assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "--gpus", "none", "train.py") == 0
+    printed = capfd.readouterr().out
+    monkeypatch.setenv("PATH", os.defpath)
+    done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("trained\n")
+    assert (login_node / "train.nsys-rep").exists()
+
+
+def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login_node: Path, capfd) -> None:
+    there = ("--nsys", "/opt/there/nsys", "--metrics", "default", "--python", "python")
+    assert run("profile", "--dry-run", *there[:4], "torchrun-there", "/there/train.py") == 0
+    command = shlex.split(capfd.readouterr().out)
+    assert (command[0], command[-2:]) == ("/opt/there/nsys", ["torchrun-there", "/there/train.py"])
+    assert run("profile", "--dry-run", *there, "train.py") == 3  # a Python is looked for where it is named
+    assert run("profile", "--dry-run", "--frequency", "1", "train.py") == 2
+    assert run("profile", "--dry-run", "--metrics", "none.config", "train.py") == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "filled"),
+    [
+        ("run_%q{RANK}_%h", "run_3_HOST"),
+        ("%p", "PROCESS"),
+        ("50%", "50%"),
+        ("a 50% run", "a 50% run"),
+        ("50%%q{RANK}", "50%q{RANK}"),
+        ("%q{RANK", "%q{RANK"),
+        ("%q{DIR}/x", "sub/x"),
+        ("%d", "%d"),
+    ],
+)
+def test_patterns_are_those_of_nsys(monkeypatch: pytest.MonkeyPatch, pattern: str, filled: str) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("DIR", "sub")
+    here = filled.replace("HOST", socket.gethostname()).replace("PROCESS", str(os.getpid()))
+    assert str(fill_in(Path(pattern))) == here
+
+
+def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
+    assert fill_in(tmp_path / "run%n") == tmp_path / "run1"
+    for taken in ("run1.nsys-rep", "run2.qdstrm"):
+        (tmp_path / taken).touch()
+    assert fill_in(tmp_path / "run%n.nsys-rep") == tmp_path / "run3.nsys-rep"
+    (tmp_path / "50%n.nsys-rep").touch()
+    assert fill_in(tmp_path / "50%%n") == tmp_path / "50%n"
+
+
+@pytest.mark.parametrize("content", [None, b"mine"], ids=["of another recording", "of another program"])
+def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: bytes | None, capfd) -> None:
+    there = machine / "train.tcprof"
+    if content is None:
+        tcprof.read(FIXTURES / "matmul.sqlite").save(there)
+    else:
+        there.write_bytes(content)
+    before = there.read_bytes()
+    assert run("profile", "--gpus", "none", "train.py") == 3
+    shown = capfd.readouterr()
+    assert "train.tcprof already exists" in shown.err
+    assert "trained" not in shown.out
+    assert there.read_bytes() == before
+    assert run("profile", "--gpus", "none", "--force", "train.py") == 0
+    assert tcprof.read(there).recording.file == "train.sqlite"

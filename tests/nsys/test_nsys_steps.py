@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from builders import FIXTURES
 
 import tcprof
 from tcprof.errors import StoppedError
@@ -45,17 +44,11 @@ WHOLE = f"{TRAIN}\nfor phase in 't', 'o': train_until(phase); train(2); {TELL}\n
 
 
 @pytest.fixture
-def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on a machine whose nsys is the fake one, and whose captures are short."""
-    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
-    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
-    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURES / "mlp_fp16.sqlite"))
+def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, on a machine whose captures are short."""
     monkeypatch.setattr(step_capture, "_LEAST_S", 0.1)
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((8, 0.1),))
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+    return machine
 
 
 @pytest.fixture
