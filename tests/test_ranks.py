@@ -30,6 +30,7 @@ from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import Times, find_pace, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
 from tcprof.sources.registry import JOB_FILE
+from tcprof.units import format_ns
 
 pytestmark = pytest.mark.usefixtures("shared_ranks")
 EQUAL = [[1000] * 8] * 4
@@ -100,6 +101,8 @@ def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
 def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us: int, said: str, is_accused: bool, tmp_path: Path):
     ranks = [rank for path in make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]) for rank in reduce_once(str(path))]
     job = join_ranks([replace(rank, unprofiled_ns=1e3 * unprofiled_us) for rank in ranks])
+    assert f"{format_ns(1e3 * unprofiled_us)} unprofiled (" in judge_job(job)[0]
+    assert np.isnan(join_ranks([replace(ranks[0], unprofiled_ns=np.nan), *ranks[1:]]).whole.loc[0, "unprofiled_ns"])
     assert said in judge_job(job)[1]
     assert ("profiling" in judge_job(job)[1]) == bool(said)
     assert job.ranks["straggler"].any() == is_accused

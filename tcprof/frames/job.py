@@ -211,6 +211,7 @@ JOB = Schema(
     (
         Int("rank_count", "Ranks with a recording here.", title="Ranks"),
         Float("step_time_ns", "Median over the ranks of their mean step time.", title="Step time"),
+        Float("unprofiled_ns", "Median over the ranks of their mean unprofiled step.", title="Step time, unprofiled"),
         Float("tensor_tflops", f"{_TENSOR_RATE} Sum over the ranks.", title="Tensor FLOP/s"),
         Float("useful_tflops", "Useful TFLOP per second of the step time. Sum over the ranks.", title="Useful FLOP/s"),
         Float(

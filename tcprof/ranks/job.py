@@ -255,6 +255,7 @@ def _measure_whole(ranks: pd.DataFrame, per_step: PerStep | None) -> pd.DataFram
     row = {
         "rank_count": len(ranks),
         "step_time_ns": step_ns,
+        "unprofiled_ns": ranks["unprofiled_ns"].median(skipna=False),
         "tensor_tflops": ranks["tensor_tflops"].sum(skipna=False),
         "useful_tflops": useful,
         "mfu_pct": 100 * useful / peaks if peaks > 0 else np.nan,

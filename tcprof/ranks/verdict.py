@@ -22,8 +22,12 @@ def describe_job(job: Job) -> str:
     """Write the first line of all outputs: step time, Tensor Active, FLOP/s, steps and ranks."""
     ranks, whole = job.ranks, job.whole.iloc[0]
     steps = int(ranks["step_count"].min())
-    facts = [f"step time {format_ns(whole['step_time_ns'])}"]
-    facts += _fact("Tensor Active of the step", units.format_pct(ranks["tensor_active_pct"].mean()))
+    recorded, unprofiled = (format_ns(whole[name]) for name in ("step_time_ns", "unprofiled_ns"))
+    is_timed = unprofiled != units.UNKNOWN
+    facts = [f"step time {unprofiled} unprofiled ({recorded} recorded)" if is_timed else f"step time {recorded}"]
+    facts += _fact(
+        f"Tensor Active of the {'recorded ' * is_timed}step", units.format_pct(ranks["tensor_active_pct"].mean())
+    )
     facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
     facts += _fact("MFU", units.format_pct(whole["mfu_pct"]))
     rate = units.format_count(whole["throughput"])
