@@ -68,7 +68,7 @@ class TestEnvelope:
 @pytest.mark.parametrize(("unit", "symbol"), [("W", "W"), ("hz", "Hz"), ("count", ""), ("furlong", "furlong")])
 def test_a_metric_that_is_no_percentage_is_a_strip_in_its_unit(monkeypatch, unit, symbol):
     """Nothing is said of it but its column."""
-    power = Column("power_w", "Power.", title="GPU power", unit=unit)
+    power = Column("power_w", title="GPU power", unit=unit)
     curve = Curve("GPU power", ("power_w",), "#9467BD")
     monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
     monkeypatch.setattr(traces, "MEASURED", (curve,))

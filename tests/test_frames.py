@@ -5,7 +5,7 @@ import pytest
 from tcprof.frames import COMPARISON, GPUS, MODULE_CHANGES, SAMPLES, SCHEMAS, WATERFALL, Schema, python_string_storage
 from tcprof.frames.schema import END, FLOAT, GPU, INT, START, Float, Int, Text
 
-SMALL = Schema("small", "A frame.", (Int("row", "Row."), Text("name", "Name."), Float("x_pct", "x.")))
+SMALL = Schema("small", "A frame.", (Int("row"), Text("name"), Float("x_pct")))
 
 
 def test_conform_orders_selects_and_types_the_columns_and_counts_rows_anew():
@@ -85,7 +85,7 @@ def test_two_threads_that_read_at_once_leave_pandas_as_it_was():
 
 
 def test_a_frame_that_breaks_its_limits_its_key_or_its_ends_is_found():
-    schema = Schema("small", "A frame.", (GPU, START, END, Float("x_pct", "x.")), key=("gpu", "start_ns"))
+    schema = Schema("small", "A frame.", (GPU, START, END, Float("x_pct")), key=("gpu", "start_ns"))
     frame = pd.DataFrame({"gpu": [1, 0], "start_ns": [-5, -5], "end_ns": [3, -5], "x_pct": [np.nan, 1.0]})
     assert schema.find_invalid(schema.conform(frame)) == ""
     assert schema.find_invalid(schema.empty()) == ""

@@ -8,18 +8,14 @@ from tcprof.frames.places import RANGES
 from tcprof.frames.schema import GPU, UNBOUNDED, Bool, Column, Float, Int, Schema, Signed, Text
 from tcprof.frames.steps import STEPS
 
-USEFUL_RATE = Float(
-    "useful_tflops",
-    "Useful TFLOP per second of the window; unknown for host windows whose tensor_tflops is unknown.",
-    title="Useful FLOP/s",
+USEFUL_RATE = Float("useful_tflops", title="Useful FLOP/s").means(
+    "Useful TFLOP per second of the window; unknown for host windows whose tensor_tflops is unknown."
 )
-UNPROFILED_STEP = Float(
-    "unprofiled_step_ns",
+UNPROFILED_STEP = Float("unprofiled_step_ns", title="Step time, unprofiled").means(
     "Time from one step's start to the next one's without profiling, see *unprofiled*; unknown if no such step was "
-    "timed.",
-    title="Step time, unprofiled",
+    "timed."
 )
-IDLE = Float("idle_ns", "The GPU window minus its busy time.", title="GPU idle")
+IDLE = Float("idle_ns", title="GPU idle").means("The GPU window minus its busy time.")
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def quantity_of(name: str) -> Quantity:
 
 
 _OF_KERNELS = [
-    kind(f"{side}_{name}", f"{of}: {meaning}.", title.format(side))
+    kind(f"{side}_{name}", title=title.format(side)).means(f"{of}: {meaning}.")
     for kind, name, meaning, title in (
         (Text, "name", "the kernel's name; empty if it has no such kernel", ""),
         (Text, "geometry", "grid and block", ""),
@@ -106,17 +102,16 @@ KERNEL_CHANGES = Schema(
     "are per step, without warm-up, or for the whole captures if one recording has no steps.",
     (
         GPU,
-        Text(
-            "path", "The path within the step in the new recording; for removed kernels, in the baseline.", title="In"
+        Text("path", title="In").means(
+            "The path within the step in the new recording; for removed kernels, in the baseline."
         ),
-        Text(
-            "status",
+        Text("status").means(
             "same: name and launch geometry agree; renamed: matched by position or by similar names, but name or "
             "launch geometry differs; new; removed; or hidden: one side has CUDA graphs recorded as a whole, which "
-            "may contain the kernel.",
+            "may contain the kernel."
         ),
         *_OF_KERNELS[:10],
-        Signed("difference_ns", "Their time in the new recording minus that in the baseline.", title="Change"),
+        Signed("difference_ns", title="Change").means("Their time in the new recording minus that in the baseline."),
         *_OF_KERNELS[10:],
     ),
 )
@@ -127,63 +122,57 @@ WATERFALL = Schema(
     "total change; for time_ns, base and new add up, too.",
     (
         GPU,
-        Text(
-            "quantity",
+        Text("quantity").means(
             "time_ns: the mean step time. Each nanosecond of it is in exactly one part: kernels take precedence (if "
             "several run at once, the one that started first), then NCCL, then copies; time outside the steps' GPU "
-            "windows counts as *between steps*. tensor_active_pct: the mean Tensor Active over the GPU windows.",
+            "windows counts as *between steps*. tensor_active_pct: the mean Tensor Active over the GPU windows."
         ),
-        Text(
-            "part",
+        Text("part").means(
             "total; for time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in CUDA "
             "graphs (on one side graphs recorded as a whole, on the other kernels without a counterpart), "
             "communication, copies and memsets, idle, between steps; for Tensor Active: idle (how much of the window "
             "has no kernels), mix (which kernels run in the rest), intensity (Tensor Active of matched kernels), not "
-            "explained by the fit.",
+            "explained by the fit."
         ),
-        Text("base_class", "Class of replaced and removed kernels in the baseline; otherwise empty."),
-        Text("new_class", "Class of replaced and new kernels in the new recording; otherwise empty."),
-        Float("base", "The part in the baseline; unknown for the parts of Tensor Active."),
-        Float("new", "The part in the new recording, likewise."),
-        Signed("change", "What the part contributes to the total change."),
+        Text("base_class").means("Class of replaced and removed kernels in the baseline; otherwise empty."),
+        Text("new_class").means("Class of replaced and new kernels in the new recording; otherwise empty."),
+        Float("base").means("The part in the baseline; unknown for the parts of Tensor Active."),
+        Float("new").means("The part in the new recording, likewise."),
+        Signed("change").means("What the part contributes to the total change."),
     ),
 )
 
 OF_MEDIANS = (
-    Float("base", "The baseline's value."),
-    Float("base_low", "Lower end of its interval; unknown with fewer than 5 instances and no repeats."),
-    Float("base_high", "Its upper end."),
-    Float("new", "The other side's value."),
-    Float("new_low", "Lower end of its interval, likewise."),
-    Float("new_high", "Its upper end."),
-    Signed("difference", "new - base."),
-    Signed("difference_low", "Lower end of its interval."),
-    Signed("difference_high", "Its upper end."),
-    Float("ratio", "new / base; unknown where the baseline is 0."),
-    Float("ratio_low", "Lower end of its interval; unknown where it would be 0.", limits=UNBOUNDED),
-    Float("ratio_high", "Its upper end; unknown where the baseline may be 0.", limits=UNBOUNDED),
-    Float(
-        "p_value",
+    Float("base").means("The baseline's value."),
+    Float("base_low").means("Lower end of its interval; unknown with fewer than 5 instances and no repeats."),
+    Float("base_high").means("Its upper end."),
+    Float("new").means("The other side's value."),
+    Float("new_low").means("Lower end of its interval, likewise."),
+    Float("new_high").means("Its upper end."),
+    Signed("difference").means("new - base."),
+    Signed("difference_low").means("Lower end of its interval."),
+    Signed("difference_high").means("Its upper end."),
+    Float("ratio").means("new / base; unknown where the baseline is 0."),
+    Float("ratio_low", limits=UNBOUNDED).means("Lower end of its interval; unknown where it would be 0."),
+    Float("ratio_high", limits=UNBOUNDED).means("Its upper end; unknown where the baseline may be 0."),
+    Float("p_value").means(
         "Probability that two runs of the same program differ this much. With repeats, it comes from Welch's t-test "
         "on the recordings' medians. Otherwise it comes from a test with the assumed run-to-run variation; if that "
-        "gives less than 0.05, a Mann-Whitney test on the instances replaces it if its value is higher.",
+        "gives less than 0.05, a Mann-Whitney test on the instances replaces it if its value is higher."
     ),
-    Text(
-        "verdict",
+    Text("verdict").means(
         'higher or lower than the baseline; ~ if inconclusive (p is 0.05 or more, and the interval includes "no '
-        'change"); = if all instances of both sides have the same value; empty if it cannot be judged.',
+        'change"); = if all instances of both sides have the same value; empty if it cannot be judged.'
     ),
-    Float(
-        "needed_count",
+    Float("needed_count").means(
         "Instances per side (with repeats, recordings per side) needed to detect such a difference in 80 % of cases; "
-        "unknown if more would not help, or if the difference is already significant.",
+        "unknown if more would not help, or if the difference is already significant."
     ),
-    Float(
-        "survives_spread_pct",
+    Float("survives_spread_pct").means(
         "If the difference is significant and the run-to-run variation is assumed: the largest standard deviation "
-        "between runs at which it would still be significant; otherwise unknown.",
+        "between runs at which it would still be significant; otherwise unknown."
     ),
-    Float("assumed_spread_pct", "The assumed standard deviation between runs; unknown if it is measured."),
+    Float("assumed_spread_pct").means("The assumed standard deviation between runs; unknown if it is measured."),
 )
 
 COMPARISON = Schema(
@@ -194,35 +183,32 @@ COMPARISON = Schema(
     "only the mean. [statistics.md](statistics.md) explains the methods and how they were validated.",
     (
         GPU,
-        Text("domain", "NVTX domain; empty for the default one."),
-        Text("path", "The path, with the new side's names; empty for the whole capture."),
-        Int("depth", "1 for an outermost range, 0 for the whole capture."),
-        Text("quantity", "What is compared, with its unit at the end. idle_ns is gpu_window_ns minus busy_ns."),
+        Text("domain").means("NVTX domain; empty for the default one."),
+        Text("path").means("The path, with the new side's names; empty for the whole capture."),
+        Int("depth").means("1 for an outermost range, 0 for the whole capture."),
+        Text("quantity").means("What is compared, with its unit at the end. idle_ns is gpu_window_ns minus busy_ns."),
         *OF_MEDIANS,
         *(
-            Column(
-                f"mean_{column.name}",
-                f"The same as `{column.name}`, for means over instances.",
-                dtype=column.dtype,
-                limits=column.limits,
+            Column(f"mean_{column.name}", dtype=column.dtype, limits=column.limits).means(
+                f"The same as `{column.name}`, for means over instances."
             )
             for column in OF_MEDIANS
         ),
-        Text(
-            "not_judged",
-            "Why interval and verdict are missing; empty if they are given, or if a side's value is unknown.",
+        Text("not_judged").means(
+            "Why interval and verdict are missing; empty if they are given, or if a side's value is unknown."
         ),
-        Bool(
-            "base_lower_bound",
+        Bool("base_lower_bound").means(
             "Whether the baseline's value is a lower bound, because samples were lost, or because the FLOP or the "
-            "Tensor Core use of some kernels is unknown.",
+            "Tensor Core use of some kernels is unknown."
         ),
-        Bool("new_lower_bound", "The same for the other side."),
-        Float(
-            "base_instance_count", "Number of baseline instances compared; unknown if the baseline has no such path."
+        Bool("new_lower_bound").means("The same for the other side."),
+        Float("base_instance_count").means(
+            "Number of baseline instances compared; unknown if the baseline has no such path."
         ),
-        Float("new_instance_count", "Number of instances of the other side compared; unknown if it has no such path."),
-        Int("base_recording_count", "Number of baseline recordings that have the path."),
-        Int("new_recording_count", "Number of recordings of the other side that have the path."),
+        Float("new_instance_count").means(
+            "Number of instances of the other side compared; unknown if it has no such path."
+        ),
+        Int("base_recording_count").means("Number of baseline recordings that have the path."),
+        Int("new_recording_count").means("Number of recordings of the other side that have the path."),
     ),
 )

@@ -4,10 +4,9 @@ from tcprof.frames.places import DRAM_BYTES, HFU_MEANING, KNOWN_FLOP, MFU_MEANIN
 from tcprof.frames.schema import GPU, UNBOUNDED, Float, Int, Number, Schema, Signed, Text
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
-PHASE = Text(
-    "phase",
+PHASE = Text("phase").means(
     "data, forward, between calls (of a model not in training), backward, recompute (activation checkpointing runs "
-    "the forward pass again), optimizer, other, or all for their sum.",
+    "the forward pass again), optimizer, other, or all for their sum."
 )
 MODULES = Schema(
     "modules",
@@ -17,71 +16,57 @@ MODULES = Schema(
     "listed under a placeholder for each phase, such as (optimizer).",
     (
         GPU,
-        Number("module_id", "Number of the module, -1 for the rows of all kernels."),
-        Number("parent_id", "Number of the module that contains it; -1 for a root, and for the rows of all kernels."),
-        Text("module", "Path of the module, beginning with its root's class; empty for the rows of all kernels."),
-        Text("name", "The last part of the path."),
-        Int("depth", "1 for a root, 0 for the rows of all kernels."),
+        Number("module_id").means("Number of the module, -1 for the rows of all kernels."),
+        Number("parent_id").means(
+            "Number of the module that contains it; -1 for a root, and for the rows of all kernels."
+        ),
+        Text("module").means("Path of the module, beginning with its root's class; empty for the rows of all kernels."),
+        Text("name").means("The last part of the path."),
+        Int("depth").means("1 for a root, 0 for the rows of all kernels."),
         PHASE,
-        Int("step_count", "Steps that its figures cover; 0 without steps."),
-        Int("kernel_count", "Kernels launched in it.", title="Kernels"),
-        Int("kernel_ns", "Sum of their durations.", title="Kernel time"),
-        Int("own_kernel_ns", "Kernel time of the module itself, without its submodules."),
-        Float("share_pct", "Its share of the time of all kernels.", title="Share of the time"),
-        Float(
-            "tensor_kernel_share_pct",
+        Int("step_count").means("Steps that its figures cover; 0 without steps."),
+        Int("kernel_count", title="Kernels").means("Kernels launched in it."),
+        Int("kernel_ns", title="Kernel time").means("Sum of their durations."),
+        Int("own_kernel_ns").means("Kernel time of the module itself, without its submodules."),
+        Float("share_pct", title="Share of the time").means("Its share of the time of all kernels."),
+        Float("tensor_kernel_share_pct", title="Tensor kernel share", missing=UNRESOLVED_SHARE.name).means(
             "Share of its kernel time in tensor kernels, see *kernels*; unknown if CUDA graphs were recorded as a "
-            "whole.",
-            title="Tensor kernel share",
-            missing=UNRESOLVED_SHARE.name,
+            "whole."
         ),
         UNRESOLVED_SHARE,
-        Float("tensor_active_pct", "Tensor Active while its kernels ran, from the fit.", title="Tensor Active"),
-        Float("tensor_active_low_pct", "Lower end of the 95 % interval."),
-        Float("tensor_active_high_pct", "Upper end of the 95 % interval."),
-        Float("tensor_cycles", "Tensor cycles of its kernels, where recorded."),
-        Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", missing=UNCOVERED.name),
-        Float(
-            "useful_flop",
+        Float("tensor_active_pct", title="Tensor Active").means("Tensor Active while its kernels ran, from the fit."),
+        Float("tensor_active_low_pct").means("Lower end of the 95 % interval."),
+        Float("tensor_active_high_pct").means("Upper end of the 95 % interval."),
+        Float("tensor_cycles").means("Tensor cycles of its kernels, where recorded."),
+        Float("tensor_flop", title="Executed FLOP", missing=UNCOVERED.name).means(
+            f"FLOP of its kernels, {KNOWN_FLOP}."
+        ),
+        Float("useful_flop", title="Useful FLOP").means(
             "FLOP that its ops require, given their operand sizes, counted as in torch.utils.flop_counter: matrix "
             "multiplications, convolutions, and attention as if it had no mask; none in the phase recompute. Unknown "
             "if sizes were not recorded, or if over 1 % of the tensor kernels' time is in ops whose sizes do not "
-            "determine the FLOP.",
-            title="Useful FLOP",
+            "determine the FLOP."
         ),
-        Float(
-            "useful_pct",
+        Float("useful_pct", title="Useful", limits=UNBOUNDED).means(
             "Useful FLOP of the ops that ran tensor kernels, as a share of the FLOP that these kernels executed "
-            "(tensor_flop).",
-            title="Useful",
-            limits=UNBOUNDED,
+            "(tensor_flop)."
         ),
-        Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
-        Float(
-            "tensor_tflops",
-            "tensor_flop divided by its kernel time, in TFLOP/s.",
-            title="Tensor FLOP/s",
-            missing=UNCOVERED.name,
+        Float("mfu_pct", title="MFU").means(f"{MFU_MEANING} kernel time. {NO_PEAK}"),
+        Float("tensor_tflops", title="Tensor FLOP/s", missing=UNCOVERED.name).means(
+            "tensor_flop divided by its kernel time, in TFLOP/s."
         ),
-        Float(
-            "tensor_peak_pct",
-            "Its Tensor FLOP/s, as a share of the chip's peak at the sampled clock, for its kernels' precisions.",
-            title="Share of peak",
-            missing=UNCOVERED.name,
+        Float("tensor_peak_pct", title="Share of peak", missing=UNCOVERED.name).means(
+            "Its Tensor FLOP/s, as a share of the chip's peak at the sampled clock, for its kernels' precisions."
         ),
-        Float("hfu_pct", f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", missing=UNCOVERED.name),
+        Float("hfu_pct", title="HFU", missing=UNCOVERED.name).means(f"{HFU_MEANING} kernel time. {NO_PEAK}"),
         UNCOVERED,
         DRAM_BYTES,
-        Float(
-            "dram_pct",
-            "Bytes of device memory per second of its kernel time, as a share of the memory's bandwidth.",
-            title="DRAM bandwidth",
+        Float("dram_pct", title="DRAM bandwidth").means(
+            "Bytes of device memory per second of its kernel time, as a share of the memory's bandwidth."
         ),
-        Float(
-            "lost_ns",
+        Float("lost_ns", title="Time above ideal").means(
             "Its kernel time minus the time that its FLOP would take at the chip's peak; unknown if the FLOP are a "
-            "lower bound.",
-            title="Time above ideal",
+            "lower bound."
         ),
     ),
     key=("gpu", "module_id", "phase"),
@@ -96,9 +81,9 @@ FOLDED_MODULES = Schema(
     "The modules of one GPU, with similar ones combined in one row.",
     (
         *MODULES.columns,
-        Int("alike_count", "How many modules a row stands for."),
-        Int("shortest_ns", "Kernel time of the shortest of them, over all phases."),
-        Int("longest_ns", "Kernel time of the longest of them, over all phases."),
+        Int("alike_count").means("How many modules a row stands for."),
+        Int("shortest_ns").means("Kernel time of the shortest of them, over all phases."),
+        Int("longest_ns").means("Kernel time of the longest of them, over all phases."),
     ),
 )
 
@@ -120,38 +105,37 @@ MODULE_CHANGES = Schema(
     "layers of a list.",
     (
         GPU,
-        Number("module_id", "Number of the row's module, -1 for all kernels."),
-        Number("parent_id", "Number of the module that contains it; -1 for a root and for all kernels."),
-        Text("module", "Path of the module; empty for all kernels."),
-        Int("depth", "1 for a root, 0 for all kernels."),
+        Number("module_id").means("Number of the row's module, -1 for all kernels."),
+        Number("parent_id").means("Number of the module that contains it; -1 for a root and for all kernels."),
+        Text("module").means("Path of the module; empty for all kernels."),
+        Int("depth").means("1 for a root, 0 for all kernels."),
         PHASE,
         *(
-            Float(f"{side}_{name}", f"{of}, {meaning}; unknown if it has no such module.", f"{title}, {side}", unit)
+            Float(f"{side}_{name}", title=f"{title}, {side}", unit=unit).means(
+                f"{of}, {meaning}; unknown if it has no such module."
+            )
             for name, meaning, title, unit in _OF_SIDES
             for side, of in _SIDES.items()
         ),
-        Signed("difference_ns", "new - base; a module that a side lacks counts as 0 there.", title="Change"),
-        Signed("difference_low_ns", "Lower end of its 95 % interval."),
-        Signed("difference_high_ns", "Its upper end."),
-        Float("ratio", "new / base; unknown if a side lacks the module."),
-        Float("ratio_low", "Lower end of its 95 % interval.", limits=UNBOUNDED),
-        Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
-        Float("p_value", "Probability that two runs of the same program differ this much in time, see *comparison*."),
-        Text(
-            "verdict",
-            "Verdict on its time: higher, lower, ~ (inconclusive) or =, see *comparison*; empty if it cannot be "
-            "judged.",
-            title="Verdict",
+        Signed("difference_ns", title="Change").means("new - base; a module that a side lacks counts as 0 there."),
+        Signed("difference_low_ns").means("Lower end of its 95 % interval."),
+        Signed("difference_high_ns").means("Its upper end."),
+        Float("ratio").means("new / base; unknown if a side lacks the module."),
+        Float("ratio_low", limits=UNBOUNDED).means("Lower end of its 95 % interval."),
+        Float("ratio_high", limits=UNBOUNDED).means("Its upper end."),
+        Float("p_value").means(
+            "Probability that two runs of the same program differ this much in time, see *comparison*."
         ),
-        Signed(
-            "tensor_active_difference_pct",
-            "Difference in Tensor Active, new - base, in points.",
-            title="Tensor Active, change",
+        Text("verdict", title="Verdict").means(
+            "Verdict on its time: higher, lower, ~ (inconclusive) or =, see *comparison*; empty if it cannot be judged."
         ),
-        Signed("tensor_active_difference_low_pct", "Lower end of its 95 % interval."),
-        Signed("tensor_active_difference_high_pct", "Its upper end."),
-        Float("tensor_active_p_value", "The same as p_value, for Tensor Active."),
-        Text("tensor_active_verdict", "The same as verdict, for Tensor Active."),
-        Text("not_judged", "Why interval and verdict of its time are missing; empty if they are given."),
+        Signed("tensor_active_difference_pct", title="Tensor Active, change").means(
+            "Difference in Tensor Active, new - base, in points."
+        ),
+        Signed("tensor_active_difference_low_pct").means("Lower end of its 95 % interval."),
+        Signed("tensor_active_difference_high_pct").means("Its upper end."),
+        Float("tensor_active_p_value").means("The same as p_value, for Tensor Active."),
+        Text("tensor_active_verdict").means("The same as verdict, for Tensor Active."),
+        Text("not_judged").means("Why interval and verdict of its time are missing; empty if they are given."),
     ),
 )

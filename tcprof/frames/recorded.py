@@ -21,12 +21,12 @@ GPUS = Schema(
     "The GPUs of the recording.",
     (
         GPU,
-        Text("name", "The GPU's name."),
-        Text("chip", "The chip's name, such as GH100; empty if the export has none."),
-        Float("sm_count", "Streaming multiprocessors."),
-        Float("clock_hz", "The highest SM clock."),
-        Float("memory_bytes", "Device memory."),
-        Float("dram_bandwidth", "Peak bandwidth of its memory, in bytes per second.", unit="B/s"),
+        Text("name").means("The GPU's name."),
+        Text("chip").means("The chip's name, such as GH100; empty if the export has none."),
+        Float("sm_count").means("Streaming multiprocessors."),
+        Float("clock_hz").means("The highest SM clock."),
+        Float("memory_bytes").means("Device memory."),
+        Float("dram_bandwidth", unit="B/s").means("Peak bandwidth of its memory, in bytes per second."),
     ),
     key=("gpu",),
 )
@@ -38,21 +38,23 @@ BOARDS = Schema(
     "Boards that tcprof knows, see ``tcprof chips``. A GPU gets a board's figures if its full name is one of "
     "gpu_names.",
     (
-        Text("board", "Its name in tcprof."),
-        Text("gpu_names", "Its names in exports, without the word NVIDIA; separated by semicolons."),
-        Text("chips", "The chips that it may have; separated by commas."),
-        Float("sm_count", "Streaming multiprocessors.", title="SMs"),
-        Float("boost_clock_hz", "The SM clock at which its peaks are stated.", title="Boost"),
-        Float("dram_bandwidth", "Peak bandwidth of its memory, in bytes per second.", title="Memory", unit="B/s"),
+        Text("board").means("Its name in tcprof."),
+        Text("gpu_names").means("Its names in exports, without the word NVIDIA; separated by semicolons."),
+        Text("chips").means("The chips that it may have; separated by commas."),
+        Float("sm_count", title="SMs").means("Streaming multiprocessors."),
+        Float("boost_clock_hz", title="Boost").means("The SM clock at which its peaks are stated."),
+        Float("dram_bandwidth", title="Memory", unit="B/s").means("Peak bandwidth of its memory, in bytes per second."),
         *(
-            Float(f"{name}_tflops", _DENSE.format(name.upper(), ""), title=name.upper())
+            Float(f"{name}_tflops", title=name.upper()).means(_DENSE.format(name.upper(), ""))
             for name in ("fp64", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
         ),
         *(
-            Float(f"{name}_in_fp16_tflops", _DENSE.format(name.upper(), _IN_FP16), title=f"{name.upper()} in FP16")
+            Float(f"{name}_in_fp16_tflops", title=f"{name.upper()} in FP16").means(
+                _DENSE.format(name.upper(), _IN_FP16)
+            )
             for name in ("fp16", "fp8")
         ),
-        Text("source", "Source of these figures, or why they are unknown."),
+        Text("source").means("Source of these figures, or why they are unknown."),
     ),
     key=("board",),
 )
@@ -64,56 +66,44 @@ SAMPLES = Schema(
         GPU,
         START,
         END,
-        Float(
-            "tensor_active_pct",
+        Float("tensor_active_pct", title="Tensor Active").means(
             "Cycles in which the tensor pipe was active, as a share of elapsed cycles, over all SMs. Computed from "
             "tensor cycles if they were recorded; otherwise Nsight Systems' whole percentages, in which 1 can be "
-            "anything from 0 to 1.5.",
-            title="Tensor Active",
+            "anything from 0 to 1.5."
         ),
-        Float("tensor_cycles", "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
-        Float(
-            "pipe_cycles",
-            "Elapsed cycles of the tensor pipes in the sample, over all SM sub-partitions, where a clock was recorded.",
+        Float("tensor_cycles").means("Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
+        Float("pipe_cycles").means(
+            "Elapsed cycles of the tensor pipes in the sample, over all SM sub-partitions, where a clock was recorded."
         ),
-        Float(
-            "gr_active_pct", "Share of the time in which the graphics and compute engine was active.", title="GR Active"
+        Float("gr_active_pct", title="GR Active").means(
+            "Share of the time in which the graphics and compute engine was active."
         ),
-        Float(
-            "sm_active_pct",
-            "Share of cycles in which an SM held at least one warp, averaged over the SMs.",
-            title="SM Active",
+        Float("sm_active_pct", title="SM Active").means(
+            "Share of cycles in which an SM held at least one warp, averaged over the SMs."
         ),
-        Float(
-            "sm_issue_pct",
-            "Share of cycles in which an SM issued an instruction, averaged over the SMs.",
-            title="SM Issue",
+        Float("sm_issue_pct", title="SM Issue").means(
+            "Share of cycles in which an SM issued an instruction, averaged over the SMs."
         ),
-        Float(
-            "dram_read_pct",
-            (
-                "Memory read bandwidth, as a share of the peak. Like sm_active_pct and sm_issue_pct, it is computed "
-                "from counts if these were recorded."
-            ),
-            title="DRAM read",
+        Float("dram_read_pct", title="DRAM read").means(
+            "Memory read bandwidth, as a share of the peak. Like sm_active_pct and sm_issue_pct, it is computed "
+            "from counts if these were recorded."
         ),
-        Float("dram_write_pct", "Memory write bandwidth, as a share of the peak.", title="DRAM write"),
-        Float(
-            "gpc_clock_hz",
-            "Clock of the graphics processing clusters (GPCs), which is the SM clock.",
-            title="GPC clock",
+        Float("dram_write_pct", title="DRAM write").means("Memory write bandwidth, as a share of the peak."),
+        Float("gpc_clock_hz", title="GPC clock").means(
+            "Clock of the graphics processing clusters (GPCs), which is the SM clock."
         ),
-        Float("sm_active_cycles", "Cycles in which an SM held at least one warp, summed over the SMs."),
-        Float("instruction_count", "Instructions that warps executed."),
-        Float("fma_instruction_count", "Instructions in the FMA pipe: float32 arithmetic and integer multiplication."),
-        Float("dram_read_bytes", "Bytes read from device memory."),
-        Float("dram_write_bytes", "Bytes written to device memory."),
-        Float("l2_bytes", "Bytes requested from the L2 cache."),
-        Float("l2_request_count", "Requests to the L2 cache; each slice takes one per cycle."),
-        Float("l2_cycles", "Elapsed cycles of the L2 cache, over all its slices."),
-        Float(
-            "l1_wavefront_count",
-            "Wavefronts through the L1 data pipes, shared memory included; an SM processes at most one per cycle.",
+        Float("sm_active_cycles").means("Cycles in which an SM held at least one warp, summed over the SMs."),
+        Float("instruction_count").means("Instructions that warps executed."),
+        Float("fma_instruction_count").means(
+            "Instructions in the FMA pipe: float32 arithmetic and integer multiplication."
+        ),
+        Float("dram_read_bytes").means("Bytes read from device memory."),
+        Float("dram_write_bytes").means("Bytes written to device memory."),
+        Float("l2_bytes").means("Bytes requested from the L2 cache."),
+        Float("l2_request_count").means("Requests to the L2 cache; each slice takes one per cycle."),
+        Float("l2_cycles").means("Elapsed cycles of the L2 cache, over all its slices."),
+        Float("l1_wavefront_count").means(
+            "Wavefronts through the L1 data pipes, shared memory included; an SM processes at most one per cycle."
         ),
     ),
     key=("gpu", "start_ns"),
@@ -125,11 +115,11 @@ DRIVER_LOG = Schema(
         GPU,
         START,
         END,
-        Float("power_w", "Power of the GPU board.", title="Power", unit="W"),
-        Float("power_limit_w", "Power limit of the GPU.", title="Power limit", unit="W"),
-        Float("temperature_c", "Temperature of the GPU.", title="Temperature", unit="°C"),
-        Float("clock_hz", "SM clock.", title="SM clock"),
-        Text("clock_limit", "What keeps the SM clock below its maximum, see *step_summary*; empty for none."),
+        Float("power_w", title="Power", unit="W").means("Power of the GPU board."),
+        Float("power_limit_w", title="Power limit", unit="W").means("Power limit of the GPU."),
+        Float("temperature_c", title="Temperature", unit="°C").means("Temperature of the GPU."),
+        Float("clock_hz", title="SM clock").means("SM clock."),
+        Text("clock_limit").means("What keeps the SM clock below its maximum, see *step_summary*; empty for none."),
     ),
     key=("gpu", "start_ns"),
 )
@@ -153,20 +143,27 @@ NVTX_RANGES = Schema(
     "nvtx_ranges",
     "NVTX ranges as recorded: push/pop and start/end.",
     (
-        Owner("process", "Process that opened the range."),
-        Owner("thread", "Thread that opened the range, within its process."),
-        Category("domain", f"NVTX domain; empty for the default one, {OPS_DOMAIN} for ranges of PyTorch's emit_nvtx."),
-        Category("name", "The range's name, without the numbers that ops add to it; (unnamed) if it has none."),
-        START,
-        IntTime("end_ns", "End on the recording's clock; for a range that was never closed, the end of the recording."),
-        Bool("start_end", "Whether it is a start/end range: unlike push/pop ranges, these may partly overlap others."),
-        Float("sequence", "Sequence number of the autograd node that an op created or ran; unknown if there is none."),
-        Category(
-            "sizes", "Sizes of each argument of an op, such as [[512, 4096], [4096, 4096], []]; empty if not recorded."
+        Owner("process").means("Process that opened the range."),
+        Owner("thread").means("Thread that opened the range, within its process."),
+        Category("domain").means(
+            f"NVTX domain; empty for the default one, {OPS_DOMAIN} for ranges of PyTorch's emit_nvtx."
         ),
-        Category(
-            "output_sizes",
-            "Sizes of a convolution's output, in the same form, taken from the op that read it; [] if no op read it.",
+        Category("name").means("The range's name, without the numbers that ops add to it; (unnamed) if it has none."),
+        START,
+        IntTime("end_ns").means(
+            "End on the recording's clock; for a range that was never closed, the end of the recording."
+        ),
+        Bool("start_end").means(
+            "Whether it is a start/end range: unlike push/pop ranges, these may partly overlap others."
+        ),
+        Float("sequence").means(
+            "Sequence number of the autograd node that an op created or ran; unknown if there is none."
+        ),
+        Category("sizes").means(
+            "Sizes of each argument of an op, such as [[512, 4096], [4096, 4096], []]; empty if not recorded."
+        ),
+        Category("output_sizes").means(
+            "Sizes of a convolution's output, in the same form, taken from the op that read it; [] if no op read it."
         ),
     ),
 )
@@ -175,9 +172,9 @@ MARKS = Schema(
     "marks",
     "NVTX marks that --annotate adds: the module whose backward pass begins on the thread.",
     (
-        Int("process", "Process that made the mark."),
-        Int("thread", "Thread that made the mark, within its process."),
-        Category("name", "The module's path; backward if there is none."),
+        Int("process").means("Process that made the mark."),
+        Int("thread").means("Thread that made the mark, within its process."),
+        Category("name").means("The module's path; backward if there is none."),
         START,
     ),
 )
@@ -186,11 +183,11 @@ API_CALLS = Schema(
     "api_calls",
     "CUDA API calls that started work on a GPU.",
     (
-        Owner("process", "Process that made the call."),
-        Owner("thread", "Thread that made the call, within its process."),
-        Int("correlation", "Number that ties the call to its activities, unique within the process."),
+        Owner("process").means("Process that made the call."),
+        Owner("thread").means("Thread that made the call, within its process."),
+        Int("correlation").means("Number that ties the call to its activities, unique within the process."),
         START,
-        FloatTime("returned_ns", "When the call returned, on the same clock; unknown if that was not recorded."),
+        FloatTime("returned_ns").means("When the call returned, on the same clock; unknown if that was not recorded."),
     ),
     key=("process", "correlation"),
 )
@@ -200,9 +197,9 @@ WAITS = Schema(
     "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize, or that allocate or free its "
     "memory.",
     (
-        Owner("process", "Process that made the call."),
-        Owner("thread", "Thread that made the call, within its process."),
-        Category("name", "The call's name."),
+        Owner("process").means("Process that made the call."),
+        Owner("thread").means("Thread that made the call, within its process."),
+        Category("name").means("The call's name."),
         START,
         END,
     ),
@@ -213,22 +210,23 @@ ACTIVITIES = Schema(
     "Work on a GPU: kernels, copies, memsets, and CUDA graphs that were recorded as a whole.",
     (
         GPU,
-        Category("kind", "kernel, memcpy, memset or graph."),
-        Category("name", "The kernel's demangled name; for a copy, its direction; otherwise the kind."),
-        Category("launch_geometry", "A kernel's grid and block, such as 8x64x1 384x1x1; empty for anything else."),
-        Number("stream", "CUDA stream within the process's context."),
-        Owner("process", "Process that started it; -1 if the export does not say."),
-        Number("correlation", "Number of the launch within the process; -1 if there is none."),
+        Category("kind").means("kernel, memcpy, memset or graph."),
+        Category("name").means("The kernel's demangled name; for a copy, its direction; otherwise the kind."),
+        Category("launch_geometry").means(
+            "A kernel's grid and block, such as 8x64x1 384x1x1; empty for anything else."
+        ),
+        Number("stream").means("CUDA stream within the process's context."),
+        Owner("process").means("Process that started it; -1 if the export does not say."),
+        Number("correlation").means("Number of the launch within the process; -1 if there is none."),
         START,
         END,
-        Float("moved_bytes", "Size of a copy or memset; unknown for others."),
-        Category(
-            "host_memory",
+        Float("moved_bytes").means("Size of a copy or memset; unknown for others."),
+        Category("host_memory").means(
             "Kind of a copy's host memory: pageable, pinned or managed; empty for other activities, and if not "
-            "recorded.",
+            "recorded."
         ),
-        Float(
-            "graph_node", "Number of the CUDA graph node that it executes, unique within the process; unknown if none."
+        Float("graph_node").means(
+            "Number of the CUDA graph node that it executes, unique within the process; unknown if none."
         ),
     ),
 )
@@ -237,9 +235,9 @@ GRAPH_NODES = Schema(
     "graph_nodes",
     "Where and when the program made the nodes of its CUDA graphs; for a copied node, where it made the original.",
     (
-        Int("process", "Process that made the node."),
-        Float("graph_node", "The node."),
-        Int("thread", "Thread that made it, within its process."),
+        Int("process").means("Process that made the node."),
+        Float("graph_node").means("The node."),
+        Int("thread").means("Thread that made it, within its process."),
         START,
     ),
 )
@@ -249,8 +247,8 @@ UNPROFILED = Schema(
     "Consecutive steps of the recorded program that ran without profiling; their timestamps are not on the "
     "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records.",
     (
-        Number("process", "Process that ran the step."),
-        Bool("training", "Whether it is a training step; otherwise it is a model call."),
+        Number("process").means("Process that ran the step."),
+        Bool("training").means("Whether it is a training step; otherwise it is a model call."),
         START,
         END,
     ),
@@ -266,5 +264,5 @@ KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 DIAGNOSTICS = Schema(
     "diagnostics",
     "Messages of Nsight Systems about its own recording.",
-    (Text("severity", "information, warning, error or verbose."), Text("text", "The message.")),
+    (Text("severity").means("information, warning, error or verbose."), Text("text").means("The message.")),
 )

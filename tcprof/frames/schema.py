@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
@@ -46,7 +46,7 @@ class Column:
     """One column of a frame: the only place that says what it is called, measured in and means."""
 
     name: str  # its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``)
-    meaning: str  # what a value says, in one or two sentences
+    _: KW_ONLY
     title: str = ""  # what tables and figures call it; by default its name without the unit
     # What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the name. Empty
     # for words and for numbers without a unit, such as that of a GPU.
@@ -59,6 +59,7 @@ class Column:
     covered: str = ""
     dtype: str = FLOAT  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
     limits: tuple[float, float] = (0.0, _MOST)  # the least and the most that a known number may be
+    meaning: str = ""  # what a value says, in one or two sentences
 
     def __post_init__(self) -> None:
         stem, _, suffix = self.name.rpartition("_")
@@ -67,6 +68,10 @@ class Column:
         if not self.title:
             words = (stem if self.unit == suffix and suffix in _UNITS_ALONE else self.name).split("_")
             object.__setattr__(self, "title", " ".join([_ACRONYMS.get(words[0], words[0].capitalize()), *words[1:]]))
+
+    def means(self, meaning: str) -> "Column":
+        """Say what a value means, in one or two sentences."""
+        return replace(self, meaning=meaning)
 
     @property
     def is_text(self) -> bool:
@@ -198,9 +203,9 @@ IntTime, FloatTime = partial(Int, limits=ON_CLOCK), partial(Float, limits=ON_CLO
 Number = partial(Int, limits=OR_NONE)
 Owner = partial(Int, limits=(-1.0, 2.0**24))  # a process or a thread, -1 for one that is unknown
 Signed = partial(Float, limits=SIGNED)
-GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems numbers GPUs.", limits=(0, 255))
-START = IntTime("start_ns", "Start on the recording's clock; negative if before the capture began.")
-END = IntTime("end_ns", "End on the recording's clock; the interval is half-open.")
+GPU = Int("gpu", limits=(0, 255)).means("Number of the GPU in the recording, as Nsight Systems numbers GPUs.")
+START = IntTime("start_ns").means("Start on the recording's clock; negative if before the capture began.")
+END = IntTime("end_ns").means("End on the recording's clock; the interval is half-open.")
 
 _TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work
 _text_lock = Lock()

@@ -4,21 +4,16 @@ from tcprof.frames.accounts import TIMES
 from tcprof.frames.places import SUMS
 from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, Schema, Text
 
-MEAN_POWER = Float(
-    "power_w",
+MEAN_POWER = Float("power_w", title="Power", unit="W").means(
     "Mean power of the GPU over the sampled part of the steps of *step_summary*, without the first 0.1 s of each "
     "sequence of consecutive steps, since NVML updates the value only about every 100 ms. Unknown if this leaves "
-    "less than half of their time, less than 0.2 s or fewer than two samples.",
-    title="Power",
-    unit="W",
+    "less than half of their time, less than 0.2 s or fewer than two samples."
 )
 
-CLOCK_LIMIT = Text(
-    "clock_limit",
+CLOCK_LIMIT = Text("clock_limit", title="Clock limit").means(
     "What, according to the driver, keeps the SM clock below its maximum for more than half of the logged time of the "
     "steps of *step_summary*: *power*, *temperature*, a *setting* or the *hardware*, such as its power supply. Empty "
-    "for none.",
-    title="Clock limit",
+    "for none."
 )
 
 STEPS = Schema(
@@ -27,50 +22,44 @@ STEPS = Schema(
     "the others.",
     (
         GPU,
-        Int("number", "Number of the step, from 0."),
-        Int("range", "Row of its range in *nvtx_ranges*."),
-        Text("path", "Their path."),
-        Int("kind", "Number of its role, see *kinds*."),
-        Text("role", "Its role, see *kinds*."),
-        Bool(
-            "warm_up",
+        Int("number").means("Number of the step, from 0."),
+        Int("range").means("Row of its range in *nvtx_ranges*."),
+        Text("path").means("Their path."),
+        Int("kind").means("Number of its role, see *kinds*."),
+        Text("role").means("Its role, see *kinds*."),
+        Bool("warm_up").means(
             "Whether it is warm-up: by default, if it is among the first of its role and takes longer than the 95 % "
-            "band of the others.",
+            "band of the others."
         ),
-        Text(
-            "slow",
+        Text("slow", title="Slow").means(
             "Why it takes longer than its work explains: *compiles*, *loads kernels*, *allocates memory* or *tries "
             "kernels*, if calls or kernels that occur in few steps of its role take at least half of the extra time; "
             "*stalls*, if it is beyond the 90th percentile and the GPU is idle for longer than a usual step takes. "
-            "Empty for all other steps, and for warm-up.",
-            title="Slow",
+            "Empty for all other steps, and for warm-up."
         ),
-        Bool(
-            "counted",
-            "Whether figures per step cover it: it belongs to the GPU's first role, and is neither warm-up nor slow.",
+        Bool("counted").means(
+            "Whether figures per step cover it: it belongs to the GPU's first role, and is neither warm-up nor slow."
         ),
-        Int(
-            "host_ns",
-            "Duration of the range on the CPU; for a detected step, the time from its first launch to the next step's.",
+        Int("host_ns").means(
+            "Duration of the range on the CPU; for a detected step, the time from its first launch to the next step's."
         ),
-        FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
-        Float(
-            "step_ns",
+        FloatTime("gpu_start_ns").means("Start of its first activity on the GPU; unknown if it has none."),
+        Float("step_ns", title="Step time").means(
             "Time from its first activity to the next step's, whatever runs in between. Unknown for the last step, "
             "for a step followed by one without GPU work, and if steps overlap; figures over this time are then "
-            "unknown, too.",
-            title="Step time",
+            "unknown, too."
         ),
-        Float(
-            "gpu_window_ns",
+        Float("gpu_window_ns").means(
             "Time from its first activity to its last, unknown if it has none; for a detected step, up to the next "
-            "step's first kernel.",
+            "step's first kernel."
         ),
-        Int("kernel_ns", "Sum of its kernels' durations.", title="Kernel time"),
-        Float("busy_ns", "Part of the step in which any work ran on the GPU.", title="GPU busy"),
-        Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
-        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the step.", title="Tensor Active"),
-        Float("window_active_pct", "Mean Tensor Active over the sampled part of its GPU window."),
+        Int("kernel_ns", title="Kernel time").means("Sum of its kernels' durations."),
+        Float("busy_ns", title="GPU busy").means("Part of the step in which any work ran on the GPU."),
+        Float("idle_pct", title="GPU idle").means("Share of the step without any work on the GPU."),
+        Float("tensor_active_mean_pct", title="Tensor Active").means(
+            "Mean Tensor Active over the sampled part of the step."
+        ),
+        Float("window_active_pct").means("Mean Tensor Active over the sampled part of its GPU window."),
         *SUMS,
     ),
     key=("gpu", "range"),
@@ -84,32 +73,30 @@ STEP_SUMMARY = Schema(
     "other work than usual in between, such as a test pass.",
     (
         GPU,
-        Int("step_count", "Steps with work on the GPU.", title="Steps"),
-        Float(
-            "step_ns",
+        Int("step_count", title="Steps").means("Steps with work on the GPU."),
+        Float("step_ns", title="Step time").means(
             "Step time: the median time from a step's first activity on the GPU to that of the next, see *steps*; "
-            "unknown if no step follows another.",
-            title="Step time",
+            "unknown if no step follows another."
         ),
-        Float(
-            "step_low_ns",
-            "Lower end of the median's 95 % interval within the recording; unknown with fewer than 5 steps.",
+        Float("step_low_ns").means(
+            "Lower end of the median's 95 % interval within the recording; unknown with fewer than 5 steps."
         ),
-        Float("step_high_ns", "Upper end of the median's 95 % interval."),
-        Float("total_ns", "Total length of all steps; time that two of them share counts once."),
-        Float("idle_ns", "Part of the total in which no work ran on the GPU.", title="GPU idle"),
-        Float(
-            "tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the total.", title="Tensor Active"
+        Float("step_high_ns").means("Upper end of the median's 95 % interval."),
+        Float("total_ns").means("Total length of all steps; time that two of them share counts once."),
+        Float("idle_ns", title="GPU idle").means("Part of the total in which no work ran on the GPU."),
+        Float("tensor_active_mean_pct", title="Tensor Active").means(
+            "Mean Tensor Active over the sampled part of the total."
         ),
-        Float("tensor_active_low_pct", "Lower end of the mean's 95 % interval: bootstrap over the steps (at least 5)."),
-        Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
-        Float("coverage_pct", "Share of the total covered by samples. Below 50 % no mean is given."),
-        Float(
-            "window_active_pct",
-            "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
+        Float("tensor_active_low_pct").means(
+            "Lower end of the mean's 95 % interval: bootstrap over the steps (at least 5)."
+        ),
+        Float("tensor_active_high_pct").means("Upper end of the mean's 95 % interval."),
+        Float("coverage_pct").means("Share of the total covered by samples. Below 50 % no mean is given."),
+        Float("window_active_pct").means(
+            "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last."
         ),
         MEAN_POWER,
-        Float("power_limit_w", "Power limit of the GPU.", title="Power limit", unit="W"),
+        Float("power_limit_w", title="Power limit", unit="W").means("Power limit of the GPU."),
         CLOCK_LIMIT,
     ),
     key=("gpu",),
@@ -122,58 +109,47 @@ KINDS = Schema(
     "warm-up and slow steps.",
     (
         GPU,
-        Int("kind", "Number of the role, from 0 for the first."),
-        Text(
-            "name",
+        Int("kind").means("Number of the role, from 0 for the first."),
+        Text("name", title="Role").means(
             "The innermost name of their path, with numbers replaced by \\*; the whole path if several end alike. "
             "*training* and *evaluation* if only some steps of that name have a backward pass; *prefill* and "
-            "*decode* if a model generates text; with the model's name if --annotate saw several models.",
-            title="Role",
+            "*decode* if a model generates text; with the model's name if --annotate saw several models."
         ),
-        Int("step_count", "Steps of the role, without warm-up and slow ones.", title="Steps"),
-        Int("warm_up_count", "Warm-up steps of the role.", title="Warm-up"),
-        Int("slow_count", "Slow steps of the role, see *steps*.", title="Slow"),
-        Float("slow_ns", "Total time by which slow steps exceed the mean of the others.", title="Slow steps' excess"),
-        Float("total_ns", "Total length of the role's steps, each up to the next step.", title="Time"),
-        Float("share_pct", "Its share of the time of all roles.", title="Share"),
-        Float(
-            "step_time_ns",
+        Int("step_count", title="Steps").means("Steps of the role, without warm-up and slow ones."),
+        Int("warm_up_count", title="Warm-up").means("Warm-up steps of the role."),
+        Int("slow_count", title="Slow").means("Slow steps of the role, see *steps*."),
+        Float("slow_ns", title="Slow steps' excess").means(
+            "Total time by which slow steps exceed the mean of the others."
+        ),
+        Float("total_ns", title="Time").means("Total length of the role's steps, each up to the next step."),
+        Float("share_pct", title="Share").means("Its share of the time of all roles."),
+        Float("step_time_ns", title="Step time").means(
             "Median time from a step's start on the GPU to that of the next step of any role, see *steps*; for "
-            "prefill, roughly the time to first token.",
-            title="Step time",
+            "prefill, roughly the time to first token."
         ),
-        Float("step_p10_ns", "10th percentile of this time: a tenth of the steps take less.", title="p10"),
-        Float("step_p90_ns", "90th percentile of this time.", title="p90"),
-        Float("tensor_active_mean_pct", "Mean Tensor Active over the steps.", title="Tensor Active"),
-        Float("gpu_idle_pct", "Share of the steps' time in which nothing traced ran on the GPU.", title="GPU idle"),
-        Float(
-            "tokens_per_second",
+        Float("step_p10_ns", title="p10").means("10th percentile of this time: a tenth of the steps take less."),
+        Float("step_p90_ns", title="p90").means("90th percentile of this time."),
+        Float("tensor_active_mean_pct", title="Tensor Active").means("Mean Tensor Active over the steps."),
+        Float("gpu_idle_pct", title="GPU idle").means(
+            "Share of the steps' time in which nothing traced ran on the GPU."
+        ),
+        Float("tokens_per_second", title="Tokens/s per sequence", unit="count").means(
             "Tokens that decode generates per second for each sequence of the batch: one per step, divided by the "
-            "time of the steps. The batch size is not recorded, so the total over all sequences is unknown.",
-            title="Tokens/s per sequence",
-            unit="count",
+            "time of the steps. The batch size is not recorded, so the total over all sequences is unknown."
         ),
-        Float("kernel_count", "Mean number of kernels and graphs launched in a step.", title="Kernels"),
-        Float(
-            "kernel_ns",
-            "Mean kernel time of a step: the sum of the durations of its kernels and graphs.",
-            title="Kernel time",
+        Float("kernel_count", title="Kernels").means("Mean number of kernels and graphs launched in a step."),
+        Float("kernel_ns", title="Kernel time").means(
+            "Mean kernel time of a step: the sum of the durations of its kernels and graphs."
         ),
-        Float(
-            "tensor_kernel_share_pct",
+        Float("tensor_kernel_share_pct", title="Tensor kernels").means(
             "Share of their kernel time in tensor kernels, see *kernels*; unknown if CUDA graphs were recorded as a "
-            "whole, or without a fit.",
-            title="Tensor kernels",
+            "whole, or without a fit."
         ),
-        Float(
-            "dram_pct",
-            "Bytes of device memory per second of the steps, as a share of the memory's bandwidth.",
-            title="DRAM bandwidth",
+        Float("dram_pct", title="DRAM bandwidth").means(
+            "Bytes of device memory per second of the steps, as a share of the memory's bandwidth."
         ),
-        Float(
-            "flop_per_byte",
-            "Arithmetic intensity: FLOP on the Tensor Cores for each byte of device memory read or written.",
-            title="FLOP per byte",
+        Float("flop_per_byte", title="FLOP per byte").means(
+            "Arithmetic intensity: FLOP on the Tensor Cores for each byte of device memory read or written."
         ),
         *TIMES,
     ),
