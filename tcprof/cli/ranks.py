@@ -109,14 +109,14 @@ def _has_ranks(side: "Side") -> bool:
 
 
 def _write_page(job: "Job", page: Path, paths: Sequence[Path], options: PageOptions = USUAL) -> None:
-    """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
+    """Write the page of a job, with links to the reports on its ranks, beside it or beside the recordings."""
     from tcprof.ranks.gather import find_files
     from tcprof.sources.registry import is_job
     from tcprof.views.job import view_job
 
     files = find_files(path for path in paths if not is_job(path))
     links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
-    reports = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
+    reports = [page and f"{page}#gpu={rank.gpu}" for rank in job.recordings for page in [links.get(rank.file, "")]]
     write_page(view_job(job, links=reports if any(reports) else ()), page, options)
 
 

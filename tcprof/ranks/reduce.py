@@ -51,6 +51,7 @@ class ReducedRank:
     power_w: float = np.nan  # mean over the steps, see ``STEP_SUMMARY``
     unprofiled_ns: float = np.nan  # mean of its unprofiled steps
     rank_from: str = ""  # what gave the rank where the recording does not say it
+    gpu: int = 0  # its number in the recording
 
 
 @python_string_storage()
@@ -90,7 +91,7 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
         unprofiled_ns = float(time_unprofiled_steps(analysis, gpu).mean())
         facts = np.nan if stage is None else float(stage), float(power.get(gpu, np.nan)), unprofiled_ns
         is_merged = recording.recorder == "torch" and rank is not None and rank.process is not None
-        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts, MERGED if is_merged else ""))
+        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts, MERGED if is_merged else "", gpu))
     return reduced
 
 

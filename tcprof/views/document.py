@@ -84,7 +84,7 @@ class HeatMap:
     order: tuple[int, ...]  # their places, what costs most first
     first_steps: tuple[int, ...]  # number of the first step of each column
     metrics: "tuple[tuple[Column, bool, pd.DataFrame], ...]"  # of each its column, whether much is bad, the values
-    links: tuple[str, ...] = ()  # to the ranks' own pages, empty for none; empty if all are
+    links: tuple[str, ...] = ()  # to the ranks' own pages, with a fragment; empty for none; empty if all are
 
 
 @dataclass(frozen=True)

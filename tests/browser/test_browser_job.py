@@ -1,12 +1,16 @@
 """The page of a job in Chromium: each cell of its heat map is a rank in a step."""
 
+from itertools import product
+
 import pytest
-from builders import FIXTURES
+from builders import FIXTURES, MS, TraceBuilder
 from jobs import make_job
 
+from tcprof.identity import Identity, Rank
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.store import read_job
 from tcprof.render.html.page import write_page
+from tcprof.sources.nsys_sqlite.export import write_identity
 from tcprof.units import format_ns
 from tcprof.views.job import view_compared_jobs, view_job
 
@@ -69,7 +73,23 @@ def test_a_click_opens_the_page_of_a_rank(visit, run, tmp_path):
     assert run("ranks", tmp_path, "-o", job).status == 0
     opened = visit(job)
     opened.locator(".heatmap canvas").click(position={"x": 300, "y": 10})
-    opened.wait_for_url(report.as_uri())
+    opened.wait_for_url(f"{report.as_uri()}#gpu=0&step=*")
+
+
+def test_a_click_opens_the_gpu_and_step_where_a_report_has_several_ranks(visit, run, tmp_path):
+    builder = TraceBuilder().gpu(0).gpu(1)
+    for gpu, start in product((0, 1), range(0, 40 * MS, 5 * MS)):
+        builder.range("step", start, start + 4 * MS, process=gpu + 1)
+        builder.kernel("gemm", start, start + (3 + gpu) * MS, launched=start, process=gpu + 1, device=gpu)
+    report = builder.write(tmp_path, "job.sqlite")
+    write_identity(report, Identity(ranks=(Rank(0, 2, process=2), Rank(1, 2, process=1))))
+    assert run("report", report, "-o", tmp_path / "job.html").status == 0
+    assert run("ranks", report, "-o", tmp_path / "ranks.html").status == 0
+    opened = visit(tmp_path / "ranks.html")
+    opened.select_option("[data-order]", "rank")
+    opened.locator(".heatmap canvas").click(position={"x": 10, "y": 10})
+    opened.wait_for_url("**/job.html#*")
+    opened.locator(".panel-kind", has_text="on GPU 1").wait_for()
 
 
 def test_names_from_recordings_are_text(visit, tmp_path):

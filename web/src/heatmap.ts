@@ -62,7 +62,7 @@ class Heatmap {
   #listen(): void {
     const { ranks, steps } = this.#header;
     this.#canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
-      if (offsetX < LEFT || offsetY > this.#row * ranks.length) return;
+      if (offsetY > this.#row * ranks.length) return;
       this.#moveTo(Math.floor(offsetY / this.#row), Math.floor((offsetX - LEFT) / (this.#canvas.clientWidth - LEFT) * steps.length));
     });
     this.#canvas.addEventListener("click", () => this.#open());
@@ -83,12 +83,13 @@ class Heatmap {
     this.#draw();
     const rank = this.#rankAt(row);
     const texts = metrics.map((metric) => `${metric.title} ${format(this.#valueOf(metric, row, column), metric.unit)}`);
-    find("[data-cell]", this.#box).textContent = `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click to open its page" : ""}`;
+    find("[data-cell]", this.#box).textContent = `Rank ${ranks[rank]}, step ${steps[column]}: ${texts.join(", ")}${links[rank] ? ". Click to open the step on its page" : ""}`;
   }
 
   #open(): void {
-    const link = this.#header.links[this.#rankAt(this.#cursor?.row ?? 0)];
-    if (link) location.href = link;
+    const { links, steps } = this.#header;
+    const link = links[this.#rankAt(this.#cursor?.row ?? 0)];
+    if (link) location.href = `${link}&step=${steps[this.#cursor?.column ?? 0]}`;
   }
 
   #show(): void {
