@@ -13,7 +13,7 @@ import tcprof
 from tcprof.errors import InputError
 from tcprof.findings.finding import Severity
 from tcprof.nsys import schema
-from tcprof.nsys.drift import find_drift
+from tcprof.nsys.schema import find_drift
 
 KERNELS, METRICS, NAMES = schema.KERNELS.name, schema.METRICS.name, schema.METRIC_NAMES.name
 

@@ -14,8 +14,17 @@ from tcprof.frames.compared import (
 )
 from tcprof.frames.history import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
 from tcprof.frames.job import COLLECTIVES, JOB, JOB_COMPARISON, RANK_PARTS, RANK_RECORDINGS, RANK_STEPS, RANKS
-from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
-from tcprof.frames.places import INSTANCES, PATHS, RANGES, WHOLE_CAPTURE
+from tcprof.frames.places import (
+    FOLDED_MODULES,
+    IN_NO_MODULE,
+    INSTANCES,
+    MODULE_CHANGES,
+    MODULE_TREE,
+    MODULES,
+    PATHS,
+    RANGES,
+    WHOLE_CAPTURE,
+)
 from tcprof.frames.recorded import (
     ACTIVITIES,
     API_CALLS,

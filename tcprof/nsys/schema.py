@@ -6,11 +6,14 @@ them. A column that an export lacks is read as NULL. ``tests/builders.py`` makes
 definitions.
 """
 
+import re
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
+from tcprof.untrusted import one_line
 
 metadata = MetaData()
 MOST_GPUS = 72  # of one recording, as NVLink connects: each costs a tenth of a second
@@ -157,3 +160,47 @@ HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
 SAMPLE_ROW = 0
 DIAGNOSTIC_ROW = 2
+
+# What differs from every known version: reading past it would be silence.
+_CONSTANTS = "ENUM_"  # begins the names of nsys's tables of constants
+
+
+def find_drift(columns: Mapping[str, Collection[str]], unread: Mapping[str, Collection[str]]) -> str:
+    """Find a table or column that is renamed or missing, by those that tcprof reads and all others; empty for none."""
+    for table, always in ALWAYS.items():
+        if table in columns and (missing := sorted(always - {*columns[table]})):
+            return f"its table {table} has no column {missing[0]}, which every version of Nsight Systems writes"
+    for table, names in columns.items():
+        expected = {*metadata.tables[table].columns.keys()}
+        for column in sorted(expected - {*names}):
+            if renamed := next((name for name in sorted({*names} - expected) if _is_like(name, column)), ""):
+                renamed = one_line(renamed, 80)
+                return f"its table {table} has a column {renamed}, which tcprof does not know, but no {column}"
+    for table, needed in NEEDS.items():
+        if table in columns and needed not in columns:
+            return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes with it"
+    has_work = any(table.name in columns for table in ACTIVITY_TABLES)
+    for table in metadata.tables:
+        if table in columns:
+            continue
+        known_so = table in UNIQUE or (table == API_CALLS.name and has_work)
+        renamed = next(
+            (name for name in unread if _is_like(name, table) or (known_so and _holds(name, unread[name], table))), ""
+        )
+        if renamed:
+            return f"it has a table {one_line(renamed, 80)}, which tcprof does not know, in place of {table}"
+    return ""
+
+
+def _holds(name: str, names: Collection[str], table: str) -> bool:
+    """Tell whether a table that nsys does not write has all columns of one that it does."""
+    always = ALWAYS.get(table, metadata.tables[table].columns.keys())
+    return {*always} <= {*names} and not re.match(LIKE_CALLS, name)
+
+
+def _is_like(name: str, table: str) -> bool:
+    """Tell whether names are alike but for case, underscores, a plural, or what stands before or behind one."""
+    upper, other = name.upper(), table.upper()
+    plain, known_plain = (re.sub(r"[\W_]+", "", text).rstrip("S") for text in (upper, other))
+    is_more = re.match(rf"{other}(?:[^A-Z]|V\d)", upper) or re.search(rf"[^A-Z]{other}$", upper)
+    return not upper.startswith(_CONSTANTS) and bool(plain == known_plain or is_more)

@@ -31,29 +31,28 @@ _CONSTANTS = (
     "ENUM_NSYS_EVENT_CLASS",
     "ENUM_NSYS_EVENT_TYPE",
 )
+# Tables of names with values.
+SETTINGS_TABLES = (
+    *(schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA),
+    *(schema.SYSTEM, schema.RUN),
+)
+# Tables of which only numbers are kept.
+_ONLY_NUMBERS = (
+    *(table.name for table in (*schema.ACTIVITY_TABLES, schema.API_CALLS, schema.METRICS, schema.CAPTURE)),
+    *(table.name for table in (schema.CUDA_DEVICES, schema.NODE_EVENTS, schema.UNPROFILED, schema.DRIVER_LOG)),
+    *("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "TARGET_INFO_CUDA_STREAM"),
+    *("TARGET_INFO_CUDA_CONTEXT_INFO", "PROCESSES"),
+)
 # The columns that hold text to be kept; of any other column only numbers are.
 _KEPT_TEXT: dict[str, set[str]] = {
     **{name: {"name", "label"} for name in _CONSTANTS},
-    **{table.name: set() for table in (schema.METRICS, schema.CAPTURE, *schema.ACTIVITY_TABLES, schema.API_CALLS)},
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": set(),
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": set(),
-    "TARGET_INFO_CUDA_STREAM": set(),
-    "TARGET_INFO_CUDA_CONTEXT_INFO": set(),
-    "PROCESSES": set(),
-    schema.CUDA_DEVICES.name: set(),
-    schema.NODE_EVENTS.name: set(),
+    **{name: set() for name in _ONLY_NUMBERS},
+    **{table.name: {"name", "value"} for table in SETTINGS_TABLES},
     schema.CAPTURED.name: {"name"},
-    schema.UNPROFILED.name: set(),
-    schema.DRIVER_LOG.name: set(),
     schema.METRIC_NAMES.name: {"metricName"},
     schema.NVTX.name: {"text"},
     schema.GPUS.name: {"name", "chipName"},
     schema.CUDA_GPUS.name: {"name"},
-    schema.EXPORT_METADATA.name: {"name", "value"},
-    schema.OLD_EXPORT_METADATA.name: {"name", "value"},
-    schema.CAPTURE_METADATA.name: {"name", "value"},
-    schema.SYSTEM.name: {"name", "value"},
-    schema.RUN.name: {"name", "value"},
     schema.SESSION_START.name: {"utcTime"},
     schema.DIAGNOSTICS.name: {"text"},
     schema.STRINGS.name: {"value"},
@@ -91,11 +90,6 @@ _SETTINGS = {
 }
 _DOMAIN_END = 76
 _NVTX_KINDS = (schema.NVTX_MARK, schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, _DOMAIN_END)
-# Tables of names with values.
-SETTINGS_TABLES = (
-    *(schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA),
-    *(schema.SYSTEM, schema.RUN),
-)
 # The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.
 _NEEDED = {
     **{table.name: {"name", "value"} for table in SETTINGS_TABLES},

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -54,11 +54,11 @@ class SavedFile:
             with zipfile.ZipFile(path) as archive:
                 self._parts = archive.infolist()
                 if len(_contents(self._parts)) < len(self._parts):
-                    self._refuse("two of its parts share a name")
+                    raise self._damaged("two of its parts share a name")
                 if any(member.compress_type != zipfile.ZIP_STORED for member in self._parts):
-                    self._refuse("its parts are compressed twice")
+                    raise self._damaged("its parts are compressed twice")
                 if ABOUT not in archive.namelist() or archive.getinfo(ABOUT).file_size > MOST_ABOUT_BYTES:
-                    self._refuse(f"it has no {ABOUT}")
+                    raise self._damaged(f"it has no {ABOUT}")
                 about = json.loads(archive.read(ABOUT))
         except _NO_ZIP as error:
             raise self._damaged(str(error)) from error
@@ -73,7 +73,7 @@ class SavedFile:
         if isinstance(about, dict) and (version := str(about.get("tcprof", ""))) != __version__:
             self._saved_by = f" It was saved by tcprof {one_line(version, 20)}, and this is {__version__}."
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
-            self._refuse(f"{unfit} is malformed")
+            raise self._damaged(f"{unfit} is malformed")
         self.about: dict[str, Any] = about
         self._counts: dict[str, int] = {}
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
@@ -112,7 +112,7 @@ class SavedFile:
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
-            self._refuse(f"{name}: {wrong}")
+            raise self._damaged(f"{name}: {wrong}")
         return frame
 
     def judged(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class SavedFile:
             if not wrong and not FRAMES[name][column].admits(values):
                 wrong = f"{column} is out of range"
             if wrong := wrong or ("" if has_rows(name, column, values, self) else _DISAGREES):
-                self._refuse(f"{name}: {wrong}")
+                raise self._damaged(f"{name}: {wrong}")
             self._columns[name, column] = values
         return self._columns[name, column]
 
@@ -171,12 +171,9 @@ class SavedFile:
         except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
-            self._refuse(f"{name}: {wrong}")
+            raise self._damaged(f"{name}: {wrong}")
         self._counts[name] = file.metadata.num_rows
         return file
-
-    def _refuse(self, why: str) -> NoReturn:
-        raise self._damaged(why)
 
     def _damaged(self, why: str) -> InputError:
         return InputError(

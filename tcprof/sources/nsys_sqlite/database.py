@@ -25,9 +25,8 @@ from sqlalchemy.dialects import sqlite
 from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.nsys import NEWEST_NSYS, schema
-from tcprof.nsys.drift import find_drift
 from tcprof.nsys.opening import OpenedExport, decode
-from tcprof.nsys.schema import STRINGS, Limits
+from tcprof.nsys.schema import STRINGS, Limits, find_drift
 from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
 
