@@ -328,9 +328,9 @@ def _equal(counts: list[int], true: list[int], *, is_part: bool) -> bool:
 
 
 def _find_remedy(advice: Iterable[Any], case: Case) -> tuple[int, tuple[float, ...]]:
-    """Position and price of the first advice that names the remedy."""
+    """Position and price of the first advice that names the remedy, unless it is said to save nothing."""
     for rank, each in enumerate(advice if case.remedy else (), 1):
-        for option in each.options:
+        for option in (one for one in each.options if not one.gain.is_futile):
             texts = [each.rule, each.action, each.sentence, option.title, *option.code]
             if any(re.search(case.remedy, text) for text in texts):
                 gain = _percent(option.gain)

@@ -99,3 +99,19 @@ def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:
         builder.launch(launched, 1 + number, returned=returned)
         builder.kernel(name, begins, begins + each - US, correlationId=1 + number)
     assert find(builder)["fp32-matmul"].gain.likely_pct > 60
+
+
+@pytest.mark.parametrize(("lost", "is_priced"), [(1, True), (40, False)])
+def test_nothing_is_priced_where_many_kernels_are_missing(lost: int, is_priced: bool, find: Find) -> None:
+    """Steps of products in FP32 with pauses, in which the kernels of some launches may have run."""
+    builder = TraceBuilder().gpu().diagnostic("information", "CUPTI dropped 12 records.")
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
+        for place in range(10):
+            launched, correlation = at + 90 * place * US, 100 * number + place
+            builder.launch(launched, correlation, name="cudaLaunchKernel_v7000", returned=launched + 5 * US)
+            builder.kernel("sgemm", launched + 6 * US, launched + 85 * US, correlation=correlation)
+            if number * 10 + place < lost:
+                builder.launch(launched + 20 * US, 5000 + correlation, name="cudaLaunchKernel_v7000")
+    found = find(builder)
+    assert found["fp32-matmul"].gain.is_known == is_priced
+    assert is_priced or not any(one.gain.is_known for one in found.values())

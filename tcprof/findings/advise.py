@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.faults import lacks_kernels
 from tcprof.findings.finding import has_amd_gpu
-from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
+from tcprof.findings.pricing.advice import MEDIUM, UNPRICED, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
 from tcprof.findings.pricing.step import Step
@@ -36,7 +37,15 @@ def advise(analysis: Analysis, measured: dict[int, Step] | None = None) -> tuple
             advices.append(replace(advice, options=tuple(options)))
     measured.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     joined = join_alike(sorted(advices, key=_order))
-    return tuple(sorted(joined, key=lambda advice: _order(advice, _explains_launches(joined))))
+    ordered = tuple(sorted(joined, key=lambda advice: _order(advice, _explains_launches(joined))))
+    return _leave_prices_out(ordered) if lacks_kernels(analysis) else ordered
+
+
+def _leave_prices_out(advices: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Keep what kernels show, without prices, and nothing that idle time shows: kernels that are missing ran in it."""
+    rules = rules_of_findings()
+    kept = [one for one in advices if one.rule in rules and rules[one.rule].idle is IdleTime.NONE]
+    return tuple(one.with_gains([UNPRICED] * len(one.options)) for one in kept if one.is_shown)
 
 
 def find_all_well(step: Step, advices: Sequence[Advice]) -> list[Advice]:

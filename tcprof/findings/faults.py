@@ -22,7 +22,7 @@ from tcprof.findings.finding import Finding, Severity, name_gpus
 from tcprof.findings.steps import StepFigures
 from tcprof.findings.verdict import measure_shares
 from tcprof.frames import INSTANCES, KERNEL_INSTANCES, KERNELS, KINDS, LEDGER, MODULES, RANGES, STEP_SUMMARY, STEPS
-from tcprof.sources import UNCLOSED, InvalidValues, Recording
+from tcprof.sources import UNCLOSED, InvalidValues
 from tcprof.sources.remedies import Remedies
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
@@ -59,6 +59,7 @@ _LOST_EVENTS = {
     "failed buffer allocations": re.compile(r"Couldn't allocate CUPTI buffers (\d{1,15}) times"),
 }
 _AT_THE_END = ("incomplete events dropped", "incomplete events")  # of kernels that ran when the recording ended
+_MANY_LOST = 0.05  # of the launches: few prices are closer than that
 _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")
 
 
@@ -67,7 +68,7 @@ def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = No
     texts = analysis.observed.diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
-    about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
+    about_kernels = _about_kernels(texts, analysis)
     wrong = [values for values in analysis.observed.wrong if values.what != UNCLOSED]
     about_file = _about_file(wrong, analysis.recording.remedies)
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities) if untraced is None else untraced
@@ -242,13 +243,20 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     return findings
 
 
-def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recording) -> list[Finding]:
+def lacks_kernels(analysis: Analysis) -> bool:
+    """Whether so many launches have no kernel that nothing can be priced: neither kernels nor idle time."""
+    lost = analysis.observed.lost_launches or 0
+    return lost > _MANY_LOST * (lost + len(analysis.kernel_instances))
+
+
+def _about_kernels(texts: pd.Series, analysis: Analysis) -> list[Finding]:
     """Kernels and copies that ran, but are not in the recording.
 
     nsys says that some may be missing whenever it ends before a process does, and counts those that were still running:
     with a capture range most often all are there. If it says no more, the launches are counted, where they can be.
     ``texts`` has how often nsys said each: processes may say the same.
     """
+    lost_launches = analysis.observed.lost_launches
     buffers = sum((int(match[2]) - int(match[1])) * count for match, count in _matches(_NOT_RETURNED, texts))
     events = {
         what: sum(int(match[1]) * count for match, count in _matches(pattern, texts))
@@ -265,7 +273,9 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
         f"({numbers_text or 'how many is unknown'})"
     )
     consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."
-    return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=recording.remedies.lost)]
+    consequence += " So many are missing that advice has no prices." * lacks_kernels(analysis)
+    remedy = analysis.recording.remedies.lost
+    return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=remedy)]
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:
