@@ -11,7 +11,7 @@ from tcprof.analysis.replay import Waits
 from tcprof.findings.advise import share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
 from tcprof.findings.pricing.builders import about_step, are_pinned, make_advice, note_inferred_pinning
-from tcprof.findings.pricing.step import Step, measure_step
+from tcprof.findings.pricing.step import ALL, Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -291,3 +291,37 @@ def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path: Path
     _, advice = read(builder, tmp_path)
     assert advice["launch-bound"].action == "Keep results on the GPU, then use CUDA graphs"
     assert "cudaStreamSynchronize" in advice["launch-bound"].evidence[-1]
+
+
+def test_a_graph_between_the_waits_at_both_ends_of_a_step_saves_its_launches(tmp_path: Path) -> None:
+    """Steps that answer a query: a copy to the GPU, twenty small kernels, and a copy back."""
+    builder = TraceBuilder()
+    for number, at in enumerate(builder.steps(8, MS, 990 * US)):
+        for place in range(22):
+            start, correlation = at + 40 * place * US, 100 * number + place
+            end = start + 20 * US
+            builder.launch(start, correlation, returned=start + 9 * US)
+            if 0 < place < 21:
+                builder.kernel("small", start + 10 * US, end, correlation=correlation)
+                continue
+            kinds = ("host to device", 0, 2) if place == 0 else ("device to host", 2, 0)
+            builder.copy(kinds[0], start + 10 * US, end, correlation=correlation, srcKind=kinds[1], dstKind=kinds[2])
+            builder.launch(start + 10 * US, 5000 + correlation, returned=end + US, name=SYNCHRONIZE)
+    step, advice = read(builder, tmp_path)
+    assert step.host.run_share == pytest.approx(21 / 22)
+    assert advice["launch-bound"].action == "Use CUDA graphs"
+    assert advice["launch-bound"].gain.likely_pct > 30
+
+
+def test_waits_for_room_in_the_queue_limit_no_price(tmp_path: Path) -> None:
+    """Each launch waits for room, many steps ahead of the GPU: before the first of these has run, too."""
+    builder = TraceBuilder()
+    for number in range(400):
+        at, start = number * 100 * US, (number + 150) * 100 * US
+        builder.kernel("sgemm", start, start + 100 * US, correlation=number)
+        builder.launch(at, number, returned=at + 95 * US)
+        if number % 10 == 0:
+            builder.range("step", at, at + 1000 * US)
+    step, _ = read(builder, tmp_path)
+    assert step.host.waits.index[0] == "full queue"
+    assert step.price_kernels(0.9 * step.busy_ns * ALL).likely_pct > 70

@@ -123,7 +123,12 @@ def test_the_annotation_tells_prefill_from_decode(read):
 
 @pytest.mark.parametrize(
     ("models", "roles"),
-    [(["A"] * 9 + ["B"] * 6, {"step of A": 9, "step of B": 6}), (["A"] * 9 + ["CrossEntropyLoss"] * 6, {"step": 15})],
+    [
+        (["A"] * 9 + ["B"] * 6, {"step of A": 9, "step of B": 6}),
+        (["A"] * 9 + ["CrossEntropyLoss"] * 6, {"step": 15}),
+        (["A", "A#2"] * 9, {"step of A": 9, "step of A#2": 9}),
+        (["A", *(f"A#{number}" for number in range(2, 16))], {"step": 15}),  # made anew for each
+    ],
 )
 def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles, read):
     assert read(annotated(models), warm_up="all").steps["role"].value_counts().to_dict() == roles

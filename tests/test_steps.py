@@ -42,6 +42,19 @@ def test_of_the_last_step_nothing_is_known_that_needs_its_end(analysis):
     assert last[["step_ns", "busy_ns", "idle_pct", "tensor_active_mean_pct"]].isna().all()
 
 
+def test_steps_that_were_launched_but_did_not_run_are_not_counted(tmp_path):
+    """As where the CPU is far ahead when the capture ends."""
+    builder = TraceBuilder().gpu()
+    for number in range(12):
+        builder.range("step", number * 10 * US, (number + 1) * 10 * US)
+        if number < 8:
+            start = 200 * US + number * 100 * US
+            builder.kernel("gemm", start, start + 100 * US, launched=number * 10 * US + 1)
+    analysis = tcprof.read(builder.write(tmp_path), warm_up=0)
+    assert analysis.steps["counted"].sum() == analysis.step_summary["step_count"].item() == 8
+    assert analysis.kinds["total_ns"].item() / analysis.kinds["step_count"].item() == pytest.approx(100 * US)
+
+
 def test_the_step_time_is_the_median_without_warm_up(analysis):
     assert analysis.step_summary["step_ns"].tolist() == [10_000]
 

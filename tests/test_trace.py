@@ -336,19 +336,20 @@ def test_launches_with_one_number_are_lost_one_by_one(tmp_path, recorded):
     assert builder.trace(tmp_path).lost_launches() == 10 - recorded
 
 
-@pytest.mark.parametrize("first_work", [102, 90])
-def test_launches_with_one_number_are_paired_with_their_work_in_order(tmp_path, first_work):
+@pytest.mark.parametrize("second_work", [350, 190])
+def test_launches_with_one_number_are_paired_with_their_work_in_order(tmp_path, second_work):
     builder = TraceBuilder().gpu()
     for start in (100, 200, 300):
         name = "cudaMemcpyAsync_v3020" if start == 300 else "cudaLaunchKernel_v7000"
         builder.launch(start, 7, returned=start + 20, name=name)
         builder.launch(start + 5, 7, returned=start + 10, name=name.replace("cuda", "cu"))  # within the call
     builder.launch(400, 8, name="cudaLaunchKernel_v7000")
-    builder.kernel("a", first_work, 120, correlation=7).kernel("b", 350, 360, correlation=7)
+    builder.kernel("a", 102, 120, correlation=7).kernel("b", second_work, 360, correlation=7)
     builder.copy("host to device", 340, 345, correlation=7).kernel("c", 410, 420, correlation=8)
+    builder.copy("device to host", 50, 60, correlation=7)  # was launched before the recording
     trace = builder.trace(tmp_path)
     paired = trace.activities().merge(calls := trace.api_calls(), on=["process", "correlation"])
-    of_one_stream = {"a": 100, "b": 200} if first_work > 100 else {}  # else kernels run in another order
+    of_one_stream = {"a": 100, "b": 200} if second_work > 200 else {}  # else kernels run in another order
     assert dict(zip(paired["name"], paired["start_ns_y"], strict=True)) == of_one_stream | {
         "host to device": 300,
         "c": 400,

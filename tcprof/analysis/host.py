@@ -49,6 +49,8 @@ class Host:
     launching: frozenset[str]  # those of these ranges that launch kernels, too
     steady: frozenset[str]  # those in which the GPU idles in most steps: the rest are stalls, and bursts of a loader
     loading: frozenset[str]  # those whose work mostly ends with a copy to the GPU
+    # Of the launches of a step, those in the longest run without a wait: what a CUDA graph can hold
+    run_share: float
 
     @property
     def is_blocking(self) -> bool:
@@ -78,7 +80,22 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
         launching=gaps.launching,
         steady=frozenset(work.index[2 * work["size"].groupby(alike).transform("sum") >= count]),
         loading=frozenset(work.index[2 * work["loading_ns"] > work["sum"]]),
+        run_share=_find_longest_runs(analysis, activities, waits, on_cpu),
     )
+
+
+def _find_longest_runs(analysis: Analysis, activities: pd.DataFrame, waits: pd.DataFrame, steps: Pair) -> float:
+    """Find the share of the steps' launches that is in the longest run of each without a wait; 1 without launches."""
+    launch = launches_of(analysis.api_calls, activities)
+    launched = np.sort(analysis.api_calls["start_ns"].to_numpy()[launch[launch >= 0]])
+    launched = launched[open_times(*steps).covered(launched, launched + 1) > 0]
+    if not len(launched):
+        return 1.0
+    waited = waits["start_ns"][~waits["name"].isin([*OF_QUEUE, FULL_QUEUE, OF_SCALER])].to_numpy(np.int64)
+    places = np.unique(np.searchsorted(launched, np.concatenate([launched[:1], steps[0], waited])))
+    places = places[places < len(launched)]
+    runs = pd.Series(np.diff(places, append=len(launched)))
+    return float(runs.groupby(np.searchsorted(steps[0], launched[places], side="right")).max().sum() / len(launched))
 
 
 def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:

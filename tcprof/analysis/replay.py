@@ -12,7 +12,16 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.host import FROM_MEMORY, LAUNCH_THAT_BLOCKS, OF_QUEUE, TO_GPU, VERY_LONG_NS, Pair, list_waits
+from tcprof.analysis.host import (
+    FROM_MEMORY,
+    FULL_QUEUE,
+    LAUNCH_THAT_BLOCKS,
+    OF_QUEUE,
+    TO_GPU,
+    VERY_LONG_NS,
+    Pair,
+    list_waits,
+)
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.step_summary import are_followed
@@ -144,7 +153,11 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
     waited = open_times(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
     began, ended = waited.start, waited.end
     index = np.searchsorted(began, waits["start_ns"].to_numpy(np.int64), side="right") - 1
-    for_others = ~waits["name"].isin([TO_GPU, FROM_MEMORY[PAGEABLE]]).to_numpy(bool)
+    for_queue, for_copies = (
+        np.bincount(index[~waits["name"].isin(names).to_numpy(bool)], minlength=len(began)) == 0
+        for names in ([FULL_QUEUE], [TO_GPU, FROM_MEMORY[PAGEABLE]])
+    )
+    played = ~for_queue  # how long the queue is full follows from the GPU's work, also that before the played steps
     last = np.searchsorted(reach, ended, side="right") - 1
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
@@ -158,10 +171,10 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
         duration_ns=np.maximum(0, reach - np.maximum(before, start)).astype(np.float64),
         gap_ns=float(gap),
         latency_ns=float(np.median(after[on_idle])) if on_idle.any() else 0.0,
-        waited_ns=_subtract_waits(began, ended, began),
-        last=last,
-        for_copies=np.bincount(index[for_others], minlength=len(began)) == 0,
-        returned_ns=(ended - np.maximum(began, done)).clip(0).astype(np.float64),
+        waited_ns=_subtract_waits(began, ended, began)[played],
+        last=last[played],
+        for_copies=for_copies[played],
+        returned_ns=(ended - np.maximum(began, done)).clip(0).astype(np.float64)[played],
         steps=steps,
         recorded_ns=float((start[steps[1]] - start[steps[0]]).mean()),
     )

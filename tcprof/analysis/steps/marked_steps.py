@@ -283,8 +283,13 @@ def count_steady(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def are_steady(steps: pd.DataFrame) -> Bools:
-    """Find the steps that figures of their role are over: neither warm-up nor slow."""
-    return np.asarray(~steps["warm_up"].to_numpy(bool) & (steps["slow"] == "").to_numpy(bool))
+    """Find the steps that figures of their role are over: neither warm-up nor slow, nor without work on the GPU.
+
+    The last steps of a capture may have been launched, but not run. Where no step has work on a GPU, all may have.
+    """
+    has_work = steps["gpu_window_ns"].notna()
+    is_empty = ~has_work & has_work.groupby(steps["gpu"]).transform("any")
+    return np.asarray(~steps["warm_up"].astype(bool) & (steps["slow"] == "") & ~is_empty)
 
 
 def counted_paths(steps: pd.DataFrame) -> list[str]:

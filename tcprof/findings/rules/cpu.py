@@ -51,7 +51,7 @@ from tcprof.untrusted import one_line
 
 Lines: TypeAlias = tuple[str, ...]
 _LEAST_PCT = 5.0
-_FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
+_MOST_IN_A_RUN = 0.5  # of the launches: less, and a graph holds little before the waits are removed
 _GRAPHS, _MORE_GRAPHS = ("CUDA graphs", CODE["graphs"]), ("CUDA graphs for more of the step", CODE["whole_graph"])
 _FEWER = "Fewer launches help. Mixed precision won't: it adds launches."
 _SIZES = "Sizes change from step to step, but a graph needs fixed sizes. Caches must be static, too."
@@ -68,18 +68,18 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
         return []
     waits = _list_removable(step)["count"]
     inside = waits[~waits.index.isin([FULL_QUEUE, OF_SCALER])]
-    removed = "removed" if inside.sum() < _FEW_WAITS else "removed_beside_waits"  # which no graph can hold
+    run_share = step.host.run_share
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(
-        MEASURED["graphs"][removed],
+        MEASURED["graphs"]["removed"] * np.array([run_share, run_share, 1.0]),
         MEASURED["graphs"]["busy"],
         step.host.idle_ns[WAITS] + step.host.work_of_launching_ns,
     )
-    if gain.likely_pct < _LEAST_PCT or gain.low_pct < NOTABLE_PCT:
+    if gain.likely_pct < _LEAST_PCT or gain.low_pct < run_share * NOTABLE_PCT:
         return []
     title, graphs = _MORE_GRAPHS if replays_graphs(step) else _GRAPHS
     action, meaning, named = f"{'extend the' if replays_graphs(step) else 'use'} CUDA graphs", _FEWER, inside.index[:0]
-    if inside.sum() >= _FEW_WAITS and not causes:
+    if len(inside) and run_share < _MOST_IN_A_RUN and not causes:
         named, first = inside.index, _list_options(step, step.host.waits.loc[inside.index], UNPRICED)[0]
         action, graphs = f"{first.title}, then {action}", first.code + graphs
         meaning = (

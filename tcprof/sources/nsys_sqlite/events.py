@@ -70,7 +70,10 @@ def _pair_in_order(database: Database, columns: dict[str, Any]) -> Ints:
     shared = _read_shared(database)
     work = work.reset_index().merge(shared[["process", "correlation"]].drop_duplicates()).astype({"kind": "str"})
     work["kind"] = work["kind"].where(work["graph_node"] == UNKNOWN, "graph")
-    work["rank"] = work.groupby(["process", "kind"]).cumcount()
+    key = ["process", "kind"]
+    first_ns = work[key].merge(shared.groupby(key, as_index=False)["start_ns"].min(), how="left")["start_ns"].to_numpy()
+    is_earlier = (work["start_ns"] < first_ns).groupby([work[name] for name in key])  # launched before the recording
+    work["rank"] = work.groupby(key).cumcount() - is_earlier.transform("sum")
     in_graph = (work["graph_node"] != UNKNOWN).to_numpy()
     work.loc[in_graph, "rank"] = _count_runs(work[in_graph])
     called = shared[["process", "kind", "rank", "number", "start_ns"]].rename(columns={"start_ns": "called_ns"})
