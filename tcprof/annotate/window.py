@@ -2,6 +2,9 @@
 
 The recorder writes the phase into a file of one byte, which every process of the program maps and looks at where a step
 ends. The processes write a line for each step into files of their own, by which the recorder sees how far they are.
+
+While nsys ends a capture the program waits between two steps, with all work on its GPU done: nsys 2025.3 was seen to
+crash a program that called CUDA meanwhile, and loses kernels that still run.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 # Files in the folder PROCESSES; the last with the number of its process.
 CONTROL, OWN_RANGES, REPLAYS, STEPS = "phase", "own-ranges", "replays", "steps-"
 CLOCK_S = 0.02  # between two marks of the clock
-RECORDED, TIMED, OVER = b"r", b"t", b"o"  # what the file CONTROL holds
+RECORDED, WAITING, TIMED, OVER = b"r", b"w", b"t", b"o"  # what the file CONTROL holds
+_LONGEST_WAIT_S = 120.0  # for a recorder that has died
 
 
 def do_nothing(*_: Any, **__: Any) -> None:
@@ -114,13 +118,30 @@ class Window:
         phase = self._control[:]
         if phase == self.phase or self.phase == OVER:
             return False
-        if self._captured is not None and self._torch.cuda.is_current_stream_capturing():
+        cuda = self._torch.cuda
+        if cuda.is_initialized() and cuda.is_current_stream_capturing():
             return False  # it goes on in the next step
+        if phase == WAITING:
+            phase = self._wait()
         self._captured = None  # of another thread, which loses its ranges, or of one that failed
         self.phase = phase
         self._forget()
         self._begin_phase()
         return True
+
+    def _wait(self) -> bytes:
+        """Wait, with all of the GPU's work done, until the recorder names another phase; return that."""
+        cuda = self._torch.cuda
+        with contextlib.suppress(RuntimeError):  # of the program's work, which will see it
+            if cuda.is_initialized():
+                cuda.synchronize()
+        self._write("w\n")
+        until = time.monotonic() + _LONGEST_WAIT_S
+        while self._control[:] == WAITING:
+            if time.monotonic() > until:
+                return OVER
+            time.sleep(0.001)
+        return self._control[:]
 
     def close(self) -> None:
         """Write what is left to write of the steps that were timed."""

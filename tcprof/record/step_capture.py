@@ -2,8 +2,8 @@
 
 nsys records from the program's start, so that nothing of a short one is lost, until it has seen the first steps. Then
 the program runs unrecorded while the annotation times its steps. Then steps are recorded, and the annotation leaves the
-program. ``nsys start`` and ``nsys stop`` do this from without: cudaProfilerStop, from within, would hold the program up
-while nsys writes the report (3 to 5 s on an H200), and a program without CUDA cannot call it.
+program. ``nsys start`` and ``nsys stop`` do this from without, since a program without CUDA cannot call
+cudaProfilerStart. Programs that are between two steps wait there while nsys ends a capture (3 to 5 s on an H200).
 """
 
 import json
@@ -27,13 +27,16 @@ from tcprof.record.turns import one_at_a_time
 
 # As tcprof.annotate.window has them.
 _CONTROL, _OWN_RANGES, _REPLAYS, _STEPS = "phase", "own-ranges", "replays", "steps-"
-_RECORDED, _TIMED, _OVER = b"r", b"t", b"o"
+_RECORDED, _WAITING, _TIMED, _OVER = b"r", b"w", b"t", b"o"
 
 TIMING = "timing unprofiled steps"
 _TICK_S = 0.05
 _FIRST_S, _OWN_RANGES_S = 3.0, 30.0  # of the first capture, after its first step; where the program opens ranges itself
 # Of a program without steps, after its first replay of a CUDA graph: it may run 10^5 kernels a second.
 _REPLAYS_S = 10.0
+_WAIT_S = 3.0  # for the processes to come to the end of a step
+# After a wait, before steps are timed: loaders of data are ahead, and clocks have fallen.
+_SETTLE_S = 1.0
 _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
 _LEAST_S, _MOST_S = 3.0, 30.0  # of the second capture
 _FEWEST_STEPS = 5  # for which the second capture is the report, unless the first has fewer
@@ -48,6 +51,7 @@ class _StepLog:
 
     recorded: list[int] = field(default_factory=list)  # their ends, in ns
     timed: list[tuple[bool, int, int]] = field(default_factory=list)  # whether they train; begins and ends, in ns
+    waits: int = 0  # how often it has waited for nsys
     size: int = 0  # bytes that were read
 
 
@@ -122,8 +126,7 @@ class StepCapture(threading.Thread):
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
         uses_torch = any(self._folder.glob("[0-9]*"))  # which may yet be imported
         goes_on = not self._options.whole and (uses_torch or not self._options.stop)
-        self._enter(_TIMED if goes_on else _OVER, RUNNING)
-        if not self._end_capture():
+        if not self._end_capture(_TIMED if goes_on else _OVER):
             return
         if not goes_on or (self._time_steps() and (has_own_ranges or self._capture_again())):
             self._conclude()
@@ -173,6 +176,7 @@ class StepCapture(threading.Thread):
 
     def _time_steps(self) -> bool:
         """Wait for enough unprofiled steps; the one that goes on is none."""
+        self._has_ended.wait(_SETTLE_S)
         self._read_logs()
         begun = {process: len(log.timed) + 1 for process, log in self._logs.items()}
         self._unprofiled_from, self._doing = begun, TIMING
@@ -206,8 +210,7 @@ class StepCapture(threading.Thread):
 
         if not self._wait_until(is_over):
             return False
-        self._enter(_OVER, RUNNING)
-        return self._end_capture() and self._choose()
+        return self._end_capture(_OVER) and self._choose()
 
     def _begin_capture(self) -> bool:
         """Have nsys record again; return whether it does."""
@@ -223,9 +226,13 @@ class StepCapture(threading.Thread):
             self._has_ended.wait(1)
         return False
 
-    def _end_capture(self) -> bool:
-        """Have nsys write what it recorded; return whether it did before the program ended."""
-        done = self._ask_nsys(self._commands.stop)
+    def _end_capture(self, phase: bytes) -> bool:
+        """Have nsys write what it recorded, then enter a phase; return whether it did before the program ended."""
+        self._hold()
+        try:
+            done = self._ask_nsys(self._commands.stop)
+        finally:
+            self._enter(phase, RUNNING)
         if done.status == 0:
             return not self._has_ended.is_set()
         if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
@@ -234,6 +241,19 @@ class StepCapture(threading.Thread):
                 f"nsys keeps recording until the program ends, since 'nsys stop' failed: {done.last_lines(1)}"
             )
         return False
+
+    def _hold(self) -> None:
+        """Have the processes that make steps wait between two of them."""
+        waiting = {process: log.waits + 1 for process, log in self._logs.items()}
+        if waiting:
+            self._enter(_WAITING, self._doing)
+            until = time.monotonic() + _WAIT_S
+            self._wait_until(
+                lambda: (
+                    time.monotonic() > until
+                    or all(self._logs[process].waits >= count for process, count in waiting.items())
+                )
+            )
 
     def _ask_nsys(self, command: Sequence[str]) -> Completed:
         before, self._doing = self._doing, TURNING
@@ -301,6 +321,8 @@ class StepCapture(threading.Thread):
             for kind, *numbers in map(str.split, lines.decode("ascii").splitlines()):
                 if kind == "r":
                     log.recorded.append(int(numbers[0]))
+                elif kind == "w":
+                    log.waits += 1
                 else:
                     log.timed.append((numbers[0] == "1", int(numbers[1]), int(numbers[2])))
 

@@ -3,6 +3,7 @@
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,6 +48,7 @@ WHOLE = f"{TRAIN}\nfor phase in 't', 'o': train_until(phase); train(2); {TELL}\n
 def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder, on a machine whose captures are short."""
     monkeypatch.setattr(step_capture, "_LEAST_S", 0.1)
+    monkeypatch.setattr(step_capture, "_SETTLE_S", 0.05)
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((8, 0.1),))
     return machine
 
@@ -133,6 +135,25 @@ def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, progra
     assert "Step time " in capfd.readouterr().out
     assert not list(machine.glob(".*"))
     assert (machine / "train.nsys-rep").is_file()
+
+
+def test_the_program_waits_between_two_steps_while_a_capture_ends(run, machine: Path, captures, monkeypatch) -> None:
+    seen: list[tuple[int, int]] = []
+    ask = StepCapture._ask_nsys
+
+    def ask_slowly(capture: StepCapture, command) -> Completed:
+        count = [len(steps.read_text().splitlines()) for steps in capture._folder.glob("steps-*")]
+        time.sleep(0.3)
+        seen.append((sum(count), sum(len(steps.read_text().splitlines()) for steps in capture._folder.glob("steps-*"))))
+        return ask(capture, command)
+
+    monkeypatch.setattr(StepCapture, "_ask_nsys", ask_slowly)
+    assert profile(run, machine, WHOLE, "--steps", "6") == 0
+    first_end, second_begin, second_end = seen
+    assert first_end[0] == first_end[1]
+    assert second_begin[0] < second_begin[1]
+    assert second_end[0] == second_end[1]
+    assert max(log.waits for log in captures[0]._logs.values()) == 2
 
 
 def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
