@@ -91,6 +91,13 @@ CASES = {
     "host_noise": Case("train", r"exposed-copies|pageable|cpu-work|on the GPU", ("--steps", "80")),
     "serve_one": Case("call", r"CUDA graphs", ("--steps", "500")),
     "lora": Case("train", r"bf16|bfloat16|autocast|tf32", ("--steps", "60")),
+    # Written when these had been used for repairs, too
+    "recommender": Case("train", r"sparse", ("--steps", "100")),
+    "guidance": Case("denoise", r"twice the batch", ("--steps", "400")),
+    "speech": Case("train", r"synchronizing-calls|results on the GPU|loop-over-tensors", ("--steps", "60")),
+    "contrast": Case("train", r"loop-over-tensors|_foreach_", ("--steps", "200")),
+    "sampled_graph": Case("train", r"cpu-work", ("--steps", "100")),
+    "weights": Case("train", r"attention-in-parts|scaled_dot_product_attention", ("--steps", "60")),
 }
 
 
