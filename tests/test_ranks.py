@@ -524,7 +524,9 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
 # On two H100s, and on two and four H200s
 
 
-@pytest.mark.parametrize("job", ["base", "fsdp", "h200-base", "h200-equal", "h200-fsdp", "h200x4-base"])
+@pytest.mark.parametrize(
+    "job", ["base", "fsdp", "h200-base", "h200-equal", "h200-fsdp", "h200x4-base", "h200x4-shared"]
+)
 def test_recorded_jobs_without_a_straggler(job: str) -> None:
     assert not join_ranks(read_job(FIXTURES / "jobs" / job)).ranks["straggler"].any()
 
@@ -534,6 +536,7 @@ def test_recorded_jobs_without_a_straggler(job: str) -> None:
     [
         ("h200x4-more-work", r"more work: 17\.3 % more FLOP", 6.15),
         ("h200x4-fsdp-more-work", r"more work: 17\.4 % more FLOP", UNRESOLVED),
+        ("h200x4-shared-more-work", r"more work: 5\.6 % more FLOP", UNRESOLVED),
         ("h200-neighbour", r"28\.5 % longer .*another program", 21.85),
         ("h200-more-work", r"more work: 17\.3 % more FLOP", 6.80),
         ("h200-input", "waits for the CPU", 8.10),
@@ -548,6 +551,16 @@ def test_recorded_jobs(job: str, cause: str, saves_ms: float) -> None:
     assert (slow["rank"], judge_job(recorded)[1][:7]) == (1, "Rank 1 ")
     assert re.search(cause, slow["cause"])
     assert slow["saves_ns"] == pytest.approx(saves_ms * 1e6, rel=0.001, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("job", "ranks"),
+    [("base", ""), ("h200-neighbour", ""), ("h200x4-shared", "0, 1, 2, 3"), ("h200x4-shared-more-work", "0, 1, 2, 3")],
+)
+def test_a_program_on_the_gpus_of_several_ranks_is_warned_of(job: str, ranks: str) -> None:
+    warnings = [line for line in join_ranks(read_job(FIXTURES / "jobs" / job)).warnings if "Another program" in line]
+    assert bool(warnings) == bool(ranks)
+    assert all(f"ranks {ranks}, which" in line for line in warnings)
 
 
 @pytest.mark.slow

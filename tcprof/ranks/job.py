@@ -88,7 +88,7 @@ def join_ranks(
     described = described.assign(**{name: [getattr(rank, name) for rank in chosen] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
     world = max((rank.rank.world_size or rank.rank.rank + 1 for rank in chosen if rank.rank), default=0)
-    warnings += _list_missing(world, numbers) + _compare_steps(steps, ranks)
+    warnings += _list_missing(world, numbers) + _compare_steps(steps, ranks) + _warn_of_other_work(ranks)
     return Job(
         tuple(chosen),
         _measure_whole(ranks, per_step),
@@ -140,6 +140,16 @@ def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
         f"The ranks have different numbers of steps, {count.min():,} to {count.max():,}: the figures cover the "
         f"{covered:,} that all ranks of a group have."
     ]
+
+
+def _warn_of_other_work(ranks: pd.DataFrame) -> list[str]:
+    """Warn of GPUs that other programs use, too; where only stragglers' are, that is why these are slow."""
+    unused_ns = ranks["idle_ns"] + ranks["between_ns"]
+    is_other = ranks["untraced_ns"] >= np.maximum(_EXPLAINS * unused_ns, _NOTABLE * ranks["step_time_ns"])
+    shared = ranks["rank"][is_other].tolist() if (is_other & ~ranks["straggler"]).any() else []
+    where = f"GPUs of ranks {list_some(shared)}" if len(shared) > 1 else f"GPU of rank {list_some(shared)}"
+    more = "which slows the whole job. Record with the GPUs to yourself."
+    return [f"Another program or untraced work runs on the {where}, {more}"] if shared else []
 
 
 def explain_unknown_ranks(files: Sequence[str]) -> InputError:
