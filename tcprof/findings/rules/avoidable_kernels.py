@@ -127,7 +127,9 @@ def layout_changes(step: Step) -> list[Advice]:
         f"this layout take {step.format_share(time - of_changes)}",
         "With channels last, cuDNN needs no layout changes, and convolutions, norms and pooling are faster.",
     )
+    sums = step.kernels[step.kernels["work"] == "reductions"]
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
+    kinds |= {"sums": sums} if step.trains else {}
     saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
     option = Option("channels last", CODE["channels_last"], step.price_kernels(saved, measured["cpu"]))
     return [make_advice(step, "layout-changes", text, [option], confidence=MEDIUM, rows=rows)]
