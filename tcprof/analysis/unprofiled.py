@@ -32,13 +32,23 @@ def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
     if is_part.any() and not recorded["training"].any():
         return unprofiled[:0]
     is_alike = len(recorded) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
-    return unprofiled if is_alike and not are_too_short(analysis) else unprofiled[:0]
+    return unprofiled if is_alike and not explain_mismatch(analysis) else unprofiled[:0]
 
 
-def are_too_short(analysis: Analysis) -> bool:
-    """Tell whether unprofiled steps take less time than the GPU works in any recorded one: they are other steps."""
-    busy = analysis.steps.loc[analysis.steps["counted"], "busy_ns"].min()
-    return bool(measure_step_times(_of_one_role(analysis.unprofiled)).median() < busy)
+def explain_mismatch(analysis: Analysis) -> str:
+    """Say why unprofiled steps are other ones than those recorded, as an end of a sentence; empty if they are not."""
+    counted, unprofiled = analysis.steps["counted"], _of_one_role(analysis.unprofiled)
+    ranges = analysis.nvtx_ranges.reindex(analysis.steps.loc[counted, "range"])
+    trains = ranges.loc[ranges["domain"] == DOMAIN, "name"] == STEP
+    if len(trains) and len(unprofiled) and trains.iloc[0] != unprofiled["training"].iloc[0]:
+        return "they are of another role"
+    if measure_step_times(unprofiled).median() < analysis.steps.loc[counted, "busy_ns"].min():
+        return "they are shorter than the GPU's work in any recorded step"
+    following = analysis.steps.groupby("gpu")["kind"].shift(-1)
+    is_followed = counted & following.notna()
+    if (following != analysis.steps["kind"])[is_followed].mean() > 0.5:  # so the median time holds both
+        return "most are followed by a step of another role, which they contain"
+    return ""
 
 
 def measure_step_times(steps: pd.DataFrame, warm_up: int = 0) -> "pd.Series[float]":

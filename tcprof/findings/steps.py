@@ -15,7 +15,7 @@ from tcprof.analysis.mean_step import Typical, find_median
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
-from tcprof.analysis.unprofiled import are_too_short, list_annotated_steps, list_unprofiled_steps, measure_step_times
+from tcprof.analysis.unprofiled import explain_mismatch, list_annotated_steps, list_unprofiled_steps, measure_step_times
 from tcprof.arrays import Bools, rows_of_gpu
 from tcprof.findings.finding import Finding, Severity
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
@@ -58,16 +58,17 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     """The cost in a sentence; none where no unprofiled steps were timed."""
     cost = measure_cost(analysis)
     if cost is None:
-        sentence = "The unprofiled steps are ignored: they are shorter than the GPU's work in any recorded step"
-        return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)] if are_too_short(analysis) else []
+        mismatch = explain_mismatch(analysis) if len(analysis.unprofiled) else ""
+        sentence = f"The unprofiled steps are ignored: {mismatch}"
+        return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)] if mismatch else []
     unprofiled, recorded = (units.format_ns(cost_of.value) for cost_of in (cost.unprofiled, cost.recorded))
     has_intervals = (
         cost.unprofiled.low > 0 and cost.recorded.low > 0
     )  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
-            f"Profiling slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x) or more, since nsys may slow "
-            f"unprofiled steps, too; most of the difference is idle time"
+            f"Profiling slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x); most of the difference is "
+            f"idle time"
         )
     elif has_intervals:
         spans = [
