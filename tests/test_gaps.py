@@ -7,7 +7,16 @@ import pytest
 from builders import MS, US, TraceBuilder
 
 import tcprof
-from tcprof.analysis.gaps import COPY_WAIT, CPU_WORK, DATA_LOADING, LAUNCH_BOUND, LAUNCHED, SYNCHRONIZATION, UNKNOWN
+from tcprof.analysis.gaps import (
+    COPY_WAIT,
+    CPU_WORK,
+    DATA_LOADING,
+    LAUNCH_BOUND,
+    LAUNCHED,
+    SYNCHRONIZATION,
+    UNKNOWN,
+    find_savings,
+)
 from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.pricing.step import measure_step
 from tcprof.frames import GAP_SUMS, GAPS
@@ -37,6 +46,11 @@ def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_
     for gpu, of_gpu in sums.groupby("gpu"):
         capture, step = report.analysis.whole_capture(int(gpu)).iloc[0], measure_step(report.analysis, int(gpu))
         assert step is not None
+        mine, named = gaps[gaps["gpu"] == gpu], of_gpu[~of_gpu["short"]].set_index("longest_gap")
+        saving = find_savings(mine, of_gpu).set_axis(mine["number"])
+        assert (saving.to_numpy() >= mine["saving_ns"].to_numpy() - 1).all()
+        of_cause = named["cause"].to_numpy() == mine.set_index("number")["cause"].reindex(named.index).to_numpy()
+        assert saving.reindex(named.index)[of_cause].tolist() == named.loc[of_cause, "saving_ns"].tolist()
         assert of_gpu["total_ns"].sum() == capture["gpu_window_ns"] - capture["busy_ns"]
         assert of_gpu["saving_ns"].sum() == pytest.approx(step.idle_ns)
         assert of_gpu["share_pct"].sum() == pytest.approx(100 * step.idle_ns / step.length_ns)

@@ -69,7 +69,7 @@ def test_skip_link_is_first_and_focus_is_seen(visit, pages):
 
 def test_parts_have_names(visit, pages):
     opened = visit(pages / "small.html")
-    for part in ("Timeline", "Steps", "Modules, ranges and kernels"):
+    for part in ("Timeline", "Steps, roofline, and time against Tensor Active", "Modules, ranges and kernels"):
         assert opened.get_by_role("region", name=part, exact=True).count() == 1
     assert opened.get_by_role("navigation", name="Parts of this page").count() == 1
     assert opened.get_by_role("treegrid").count() == 1

@@ -48,6 +48,9 @@ def pages(pages, tmp_path_factory):
 def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     draw(opened)
+    for choice in opened.locator("#choose-tensor-time").all():
+        choice.check()
+        draw(opened)
     opened.locator("[data-figure]:visible").last.hover()
     assert opened.locator(".modebar-group").count() > 3
     assert opened.evaluate(OVERLAPS) == []

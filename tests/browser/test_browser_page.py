@@ -1,5 +1,7 @@
 """The pages as a browser shows them."""
 
+import base64
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +128,28 @@ def test_prints_light_with_everything_open(visit, pages):
     assert opened.evaluate("document.documentElement.scrollWidth") <= 711
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("modules", "dark"), ("two", "light"), ("several", "light")])
+def test_a_card_to_share_has_the_verdict_and_the_gap_or_the_sides(visit, pages, name, scheme):
+    opened = visit(pages / f"{name}.html", scheme=scheme)
+    with opened.expect_download() as download:
+        opened.locator("[data-card]").click()
+    picture = download.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert struct.unpack(">II", picture[16:24]) == (1200, 630)
+    rows = opened.evaluate(
+        "async url => { const image = new Image(); image.src = url; await image.decode();"
+        " const { width, height } = image, pen = new OffscreenCanvas(width, height).getContext('2d');"
+        " pen.drawImage(image, 0, 0); const { data } = pen.getImageData(0, 0, width, height); const last = width - 1;"
+        " const at = (x, y) => data.slice(4 * (y * width + x), 4 * (y * width + x) + 3).join(); const page = at(1, 1);"
+        " return [at(last, height - 1) === page, [...Array(height).keys()].filter(y => at(60, y) !== page).length] }",
+        "data:image/png;base64," + base64.b64encode(picture).decode(),
+    )
+    assert rows[0], "nothing is cut at its edge"
+    assert rows[1] > 60, "the bar, or one of each side"
+    assert opened.evaluate("location.hash").startswith("#gap=" if name == "modules" else "")
+    assert opened.messages == []
 
 
 def test_each_of_several_gpus_has_a_picture_that_fits(visit, pages):

@@ -258,6 +258,7 @@ def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(vi
         time, active = told[f"In {phase}"].split(", Tensor Active ")
         assert time == units.format_ns(row["kernel_ns"] / row["step_count"]), "as in the table"
         assert active == units.format_pct(row["tensor_active_pct"])
+        assert len(lines(opened, f"{phase.capitalize()} kernels")) == 8
     launched = analysis.kernel_instances[analysis.kernel_instances["module"] >= 0]
     of = modules.loc[launched["module"], ["module", "phase"]]
     times = launched.assign(name=of["module"].to_numpy(), phase=of["phase"].to_numpy())
@@ -272,6 +273,29 @@ def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(vi
     share = units.format_pct(100 * time / largest.sum())
     assert listed[0][1].startswith(f"{phase}: {share}, {units.format_ns(time)}, ")
     assert opened.messages == []
+
+
+def test_two_clicks_show_the_slowest_backward_kernel_without_tensor_cores_in_its_module(visit, pages):
+    opened = visit(pages / "modules.html")
+    for chosen in ("[data-phase=backward]", "[data-no-tensor]"):
+        opened.locator(chosen).click()
+    settle(opened)
+    assert facts(opened)["Tensor Cores"] == "no"
+    row = opened.locator(f"{ROWS}.cursor[aria-current=true]")
+    assert "backward" in row.text_content()
+    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    launched = analysis.kernel_instances[analysis.kernel_instances["module"] >= 0]
+    of = analysis.modules.loc[launched["module"], ["module", "phase"]].reset_index(drop=True)
+    times = of.assign(ns=launched["duration_ns"].to_numpy(), kernel=launched["kernel"].to_numpy())
+    mine = times[(of["phase"] == "backward") & (of["module"] == "Llama.layers.2.attention")]
+    slow = mine[~analysis.kernels["tensor_kernel"].to_numpy()[mine["kernel"]]].groupby("kernel")["ns"].sum().idxmax()
+    name = opened.evaluate("new URLSearchParams(location.hash.slice(1)).get('kernel')")
+    assert name == kernel_names(analysis.kernels)[slow]
+    above = row.locator("xpath=preceding-sibling::tr[@data-kind='module']").last
+    assert above.locator(".name").text_content() == "attention"
+    opened.locator("[data-no-tensor]").click()
+    settle(opened)
+    assert facts(opened)["Tensor Cores"] == "no", "what still matches stays selected"
 
 
 def test_keys_search_frame_and_are_listed(visit, pages):

@@ -250,7 +250,10 @@ def test_one_launch_is_copied_with_its_name_and_figures(timeline):
     opened.evaluate("location.hash = 'kernel=' + encodeURIComponent(window.tcprof.subjects.header.links.kernels[0])")
     settled(opened)
     opened.keyboard.press("n")
+    opened.keyboard.press("c")
+    copied = opened.evaluate("window.copied")
     opened.locator(".panel-copy").click()
+    assert opened.evaluate("window.copied") == copied
     name, *lines = opened.evaluate("window.copied").split("\n")
     report = tcprof.read(TRANSFORMER)
     kernel = report.kernels.iloc[0]
@@ -318,6 +321,35 @@ def test_wheels_zoom_at_the_pointer_pan_or_scroll(timeline):
     moved = settled(opened)
     assert moved[0] > low
     assert moved[1] - moved[0] == pytest.approx(high - low)
+
+
+def test_two_fingers_zoom_and_pan_and_one_pans(timeline):
+    opened = timeline("recorded")
+    whole = settled(opened)
+    box = opened.locator("#timeline").bounding_box()
+    session = opened.context.new_cdp_session(opened)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+    time_at = "x => window.tcprof.drawing.locate({ clientX: x, clientY: 0 }).time"
+
+    def drag(*fingers):
+        """Move fingers from one x to another; the times below each before and after."""
+        before = [opened.evaluate(time_at, start) for start, _ in fingers]
+        for part in range(11):
+            points = [{"x": a + (b - a) * part / 10, "y": box["y"] + 90, "id": i} for i, (a, b) in enumerate(fingers)]
+            kind = "touchMove" if part else "touchStart"
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        settled(opened)
+        return before, [opened.evaluate(time_at, end) for _, end in fingers]
+
+    for fingers in (((500, 300), (700, 900)), ((500, 560), (700, 760)), ((600, 540),)):
+        low, high = settled(opened)
+        before, after = drag(*fingers)
+        assert after == pytest.approx(before, abs=0.01 * (high - low)), fingers
+    low, high = settled(opened)
+    assert high - low == pytest.approx((whole[1] - whole[0]) / 3, rel=0.02)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    assert opened.evaluate("visualViewport.scale") == 1, "the page itself is not zoomed"
 
 
 def test_work_is_shown_where_nothing_was_sampled(timeline):

@@ -59,6 +59,7 @@ def check_bars(opened):
 
 
 def check_circles(opened):
+    opened.locator("#choose-roofline").check()
     draw(opened, "#roofline")
     selector = "#roofline .scatterlayer path.point"
     meant = opened.evaluate(MEANT, selector)

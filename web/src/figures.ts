@@ -6,14 +6,8 @@ import type { Figure, PlotElement } from "./plotly";
 import { unpackText } from "./timeline/unpack";
 
 const CONFIG = {
-  responsive: true,
-  displaylogo: false,
-  scrollZoom: false,
-  plotlyServerURL: "",
-  topojsonURL: "",
-  showSendToCloud: false,
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  toImageButtonOptions: { filename: "tcprof", scale: 2 },
+  responsive: true, displaylogo: false, scrollZoom: false, plotlyServerURL: "", topojsonURL: "", showSendToCloud: false,
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"], toImageButtonOptions: { filename: "tcprof", scale: 2 },
 };
 
 type Follow = (plot: PlotElement, figure: Figure) => void;
@@ -112,16 +106,10 @@ async function drawFigure(plot: PlotElement, figure: Figure, follow: Follow): Pr
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */
 function appearance(): Record<string, unknown> {
   return {
-    "font.color": readColor("--ink"),
-    "hoverlabel.bgcolor": readColor("--card"),
-    "hoverlabel.bordercolor": readColor("--soft"),
-    "hoverlabel.font.color": readColor("--ink"),
+    "font.color": readColor("--ink"), "font.size": narrowScreen.matches ? 11 : 12, dragmode: coarsePointer.matches ? false : "zoom",
+    "hoverlabel.bgcolor": readColor("--card"), "hoverlabel.bordercolor": readColor("--soft"), "hoverlabel.font.color": readColor("--ink"),
     "hoverlabel.align": "left",
-    "modebar.bgcolor": "rgba(0,0,0,0)",
-    "modebar.color": readColor("--soft"),
-    "modebar.activecolor": readColor("--accent"),
-    "font.size": narrowScreen.matches ? 11 : 12,
-    dragmode: coarsePointer.matches ? false : "zoom",
+    "modebar.bgcolor": "rgba(0,0,0,0)", "modebar.color": readColor("--soft"), "modebar.activecolor": readColor("--accent"),
   };
 }
 

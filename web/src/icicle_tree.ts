@@ -30,10 +30,7 @@ export function rankBars(start: readonly number[], times: readonly (readonly num
 }
 
 /** By how much a bar of two sides differs, in ns. */
-export interface Change {
-  node: number;
-  change: number;
-}
+export type Change = Record<"node" | "change", number>;
 
 /** So many of the largest differences, and how many others there are with their sum; a single one is listed, too. */
 export function largestDifferences(changes: readonly Change[], most: number): { shown: Change[]; rest: number; count: number } {

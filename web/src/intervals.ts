@@ -9,18 +9,12 @@ export interface Intervals {
 }
 
 /** A time, in seconds. */
-export interface Span {
-  start: number;
-  end: number;
-}
+export type Span = Record<"start" | "end", number>;
 
 export const spanOf = ({ start, end }: Pick<Intervals, "start" | "end">, bar: number): Span => ({ start: start[bar], end: end[bar] });
 
 /** How often an id lies in a window, and for how long. */
-export interface Share {
-  count: number;
-  seconds: number;
-}
+export type Share = Record<"count" | "seconds", number>;
 
 /** How often each id lies in a window, and for how long, in seconds; of intervals by start. */
 export function countWithin({ start, end, id, merged }: Intervals, from: number, to: number): Map<number, Share> {

@@ -1,4 +1,5 @@
 /** The script of all pages, but the colours before the first paint: it starts what it finds. */
+import { startCard } from "./card";
 import { followCircled, followFigure, startParts } from "./choices";
 import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
 import { startSaving } from "./csv";
@@ -118,6 +119,7 @@ whenParsed(() => {
   startKeys();
   startSaving(() => timeline?.rows() ?? []);
   startIcicles();
+  startCard(() => timeline);
   const explored = startExplorers(drawing).then(startParts);
   const drawn = startFigures(followFigure);
   const selecting = Promise.all([drawing, explored]).then(([found]) => {

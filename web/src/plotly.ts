@@ -20,8 +20,6 @@ export interface Trace {
 
 export interface Layout {
   height: number;
-  font?: object;
-  dragmode?: string | false;
   /** The table that is saved of the figure. */
   meta: { csv: { columns: string[]; rows: Value[][] } };
 }

@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.folding import fold_layers, list_alike
+from tcprof.analysis.kernels.verdicts import could_be_tensor
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import rows_of_gpu
@@ -48,8 +49,10 @@ def list_kernel_facts(analysis: Analysis, gpu: int, mean_step_ns: float) -> tupl
     }
     rates = _write(units.format_flops, 1e-3 * rows["tensor_flop"] / rows["total_ns"])
     peaks = _write(units.format_pct, rows["tensor_peak_pct"].where(rows["tensor_peak_pct"] > 0))
+    uses = kernels["tensor_kernel"].map({True: "yes", False: "no"})
     of_each = {
         "Cycles, mean": _write(units.format_count, rows["sm_cycles"] / sm_count / count),
+        "Tensor Cores": uses.mask(could_be_tensor(kernels), units.UNKNOWN).tolist(),
         "Precision": kernels["precision"].str.upper().replace("", units.UNKNOWN).tolist(),
         "Bound by": [describe_bound(kernel) or units.UNKNOWN for kernel in kernels.to_dict("records")],
         "Tensor Active": _write_active(rows, "tensor_active_pct"),

@@ -18,7 +18,7 @@ from tcprof.findings.notes import as_sentence
 from tcprof.findings.steps import are_graphs
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Figure, Notes, Part, Section
+from tcprof.views.document import Document, Figure, Notes, Part
 from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
@@ -212,18 +212,18 @@ _MEMORY_TENSOR = (
 )
 
 
-def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
-    """List the roofline and time against Tensor Active, as far as they were recorded."""
+def list_rooflines(analysis: Analysis) -> tuple[Figure, ...]:
+    """List the roofline and time against Tensor Active, as far as they were recorded, or why not."""
     if analysis.kernels.empty:
         return ()
-    shapes = describe_symbols(analysis)
-    lines = (f"{_ROOFLINE} {_CIRCLES}" if has_bytes(analysis.kernels) else NO_ROOFLINE, *([shapes] if shapes else []))
-    figures = [_figure(analysis, ROOFLINE, describe_unplaced(analysis))] if has_bytes(analysis.kernels) else []
+    shared = tuple(filter(None, (_CIRCLES, describe_symbols(analysis))))
+    unplaced = (_ROOFLINE, *shared, *describe_unplaced(analysis)) if has_bytes(analysis.kernels) else ()
+    figures = [_figure(analysis, ROOFLINE, unplaced)]
     if analysis.tensor_source != "none":
-        figures.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME,)))
+        figures.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME, *shared)))
     if analysis.kernels["dram_pct"].notna().any():
-        figures.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR,)))
-    return Notes(lines), *((Section("axes", "", tuple(figures), choice=True),) if figures else ())
+        figures.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR, *shared)))
+    return tuple(figures)
 
 
 def _figure(analysis: Analysis, name: str, notes: tuple[str, ...]) -> Figure:

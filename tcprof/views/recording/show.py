@@ -160,8 +160,7 @@ def _list_sections(analysis: Analysis, gap_sums: pd.DataFrame) -> tuple[Section,
     table = list_explorer(analysis, gap_sums, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
     return (
         Section("table", "Modules, ranges and kernels", table, "Table"),
-        Section("steps", "Steps", _steps(analysis)),
-        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
+        Section("plots", "Steps, roofline, and time against Tensor Active", _plots(analysis), "Steps and roofline"),
     )
 
 
@@ -302,7 +301,13 @@ def _set_ranges(
     return [_name_gpu(replace(table, is_cut=True))]
 
 
-def _steps(analysis: Analysis) -> tuple[Part, ...]:
+def _plots(analysis: Analysis) -> tuple[Part, ...]:
+    """List the plots, of which a reader chooses one, and the roles of steps."""
+    figures = (*_steps(analysis), *list_rooflines(analysis))
+    return (*((Section("axes", "", figures, choice=True),) if figures else ()), *list_kind_tables(analysis))
+
+
+def _steps(analysis: Analysis) -> tuple[Figure, ...]:
     if not len(analysis.steps):
         return ()
     most = int(analysis.steps.groupby("gpu").size().max())
@@ -310,8 +315,7 @@ def _steps(analysis: Analysis) -> tuple[Part, ...]:
     thinned = f"The longest of every {step} steps is drawn; bands and medians cover all of them."
     notes = (*describe_steps(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each step"
-    strip = Figure("steps", caption, lambda: figure_step_strip(analysis))
-    return strip, *list_kind_tables(analysis), Notes(notes, "aside")
+    return (Figure("steps", caption, lambda: figure_step_strip(analysis), notes),)
 
 
 def _about_ranges(analysis: Analysis) -> str:

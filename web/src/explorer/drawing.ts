@@ -60,7 +60,9 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     made.style.width = `${width}ch`;
     return made;
   }));
-  table.style.minWidth = `calc(${NAME - 2}ch + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  const rest = widths.reduce((sum, width) => sum + width, 0);
+  const longest = model.grouping.rows.name.reduce((most, each, row) => Math.max(most, each.length + model.grouping.rows.tag[row].length), NAME);
+  Object.assign(table.style, { minWidth: `${NAME - 2 + rest}ch`, maxWidth: `${longest + 12 + rest}ch` });
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),

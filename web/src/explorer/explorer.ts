@@ -82,9 +82,14 @@ export class Explorer {
     return this.#pointed >= 0;
   }
 
+  /** Ask for something; of launches by what they are, the slowest one of the slowest place is selected. */
   ask(change: Partial<Model["wanted"]>): void {
-    this.model.want({ ...this.model.wanted, ...change });
+    const { model } = this;
+    model.want({ ...model.wanted, ...change });
     this.#show();
+    if (!model.isFiltered || model.wanted.kernels || [...this.#marks.current].some((row) => model.isKept(row))) return;
+    this.#pointAt(this.#seen.findIndex(({ row }) => model.isSite(row)));
+    this.#choose();
   }
 
   flatten(isFlat: boolean): void {

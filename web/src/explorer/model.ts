@@ -19,10 +19,7 @@ export const EVERYTHING: Wanted = { phases: new Set(), noTensor: false, timeClas
 /** A column, or the names, or the time of what is asked for, or the order in which the rows come. */
 export type Key = number | "name" | "matching" | "given";
 
-export interface Order {
-  key: Key;
-  direction: 1 | -1;
-}
+export type Order = { key: Key; direction: 1 | -1 };
 
 /** A row as it is seen; `open` is undefined where nothing lies in it. */
 export interface Seen {

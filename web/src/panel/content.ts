@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, fo
 import { countWithin, firstAbove, innermost, type Span, spanOf } from "../intervals";
 import type { Selection } from "../selection";
 import type { Gaps, Gpu } from "../timeline/data";
-import { activeOf, busyTime, openAt, ownKernels, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
+import { activeOf, busyTime, openAt, ownKernels, runningIn, sumModules, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import type { Subject, Subjects } from "../timeline/subjects";
 
@@ -41,7 +41,7 @@ export function describe(subjects: Subjects, subject: Subject): PanelContent {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-  const noun = selection.kind[0].toUpperCase() + selection.kind.slice(1);
+  const noun = capitalize(selection.kind);
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
   return {
     title: titleOf(subjects, subject),
@@ -187,12 +187,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<PanelContent, "
 function listsOf(subjects: Subjects, subject: Subject): List[] {
   if (subject.selection.kind === "gap") return listsOfGap(subjects, subject).map(({ title, lines }) => listOf(title, lines, (line) => line));
   const lists = aboutLists(subject);
-  if (subject.selection.kind !== "kernel") {
-    const { kind } = subject.selection;
-    const hasKernels = ["module", "modules", "kernels", "finding"].includes(kind);
-    const title = kind === "window" ? "Kernels in the window" : hasKernels ? "Its kernels" : "Kernels that it launched";
-    lists.push(workList(subjects, subject, title));
-  }
+  if (subject.selection.kind !== "kernel") lists.push(...workLists(subjects, subject));
   return [...lists, ...launcherLists(subjects, subject)];
 }
 
@@ -205,15 +200,20 @@ function aboutLists({ parts = [] }: Subject): List[] {
   });
 }
 
-function workList({ header }: Subjects, subject: Subject, title: string): List {
-  const { gpu } = subject;
-  const isModule = subject.selection.kind === "module" || subject.selection.kind === "modules";
-  const steps = isModule ? gpu.details.modules.steps : 1;
-  const shares = subject.selection.kind === "module" ? sumModule([subject.id], gpu.details.modules)
-    : subject.selection.kind === "modules" ? sumModule(subject.parts!.map(({ id }) => id), gpu.details.modules)
-    : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
-  return listOf(title, shares, ({ id, count, seconds, activeSeconds }) => {
-    const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;
+/** Its work by kernel: of modules by phase, for a step. */
+function workLists(subjects: Subjects, { selection: { kind }, gpu, id, parts, work }: Subject): List[] {
+  if (kind === "module" || kind === "modules") {
+    const phases = sumModules(parts?.map((part) => part.id) ?? [id], gpu.details.modules);
+    return phases.map(([phase, shares]) => workList(subjects, gpu, phases.length > 1 ? `${capitalize(phase)} kernels` : "Its kernels", shares, gpu.details.modules.steps));
+  }
+  const title = kind === "window" ? "Kernels in the window" : kind === "kernels" || kind === "finding" ? "Its kernels" : "Kernels that it launched";
+  return [workList(subjects, gpu, title, sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, work()), 1)];
+}
+
+function workList({ header }: Subjects, gpu: Gpu, title: string, all: readonly WorkShare[], steps: number): List {
+  return listOf(title, all, ({ id, count, seconds, activeSeconds }) => {
+    const active = gpu.details.kernels.each["Tensor Cores"]?.[id] === "no" ? ", no Tensor Cores"
+      : Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;
     const name = header.links.kernels[id];
     return {
       name: name ?? header.works.cuts[id].at(-1) ?? "",
@@ -352,7 +352,7 @@ export interface Line {
   selection: Selection | null;
 }
 
-const nameOfCause = (cause: string) => (cause ? cause[0].toUpperCase() + cause.slice(1) : "Unknown cause");
+const capitalize = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 const HINTS: Record<string, string> = {
   "launch-bound": "The CPU launches kernels more slowly than the GPU runs them",
@@ -372,7 +372,7 @@ const whereOf = ({ header }: Subjects, gaps: Gaps, at: number) => {
 
 export function titleOfGap({ header: { causes } }: Subjects, { gpu, at, place }: Subject): string {
   const gaps = gpu.details.gaps!;
-  return `${nameOfCause(causes[gaps.cause[at]])}: idle for ${formatSeconds(place!.end - place!.start)}${gaps.between[at] ? " between steps" : ""}`;
+  return `${capitalize(causes[gaps.cause[at]] || "unknown cause")}: idle for ${formatSeconds(place!.end - place!.start)}${gaps.between[at] ? " between steps" : ""}`;
 }
 
 /** The figures of a gap, and what closes it. */
@@ -385,7 +385,7 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
     ["Where", whereOf(subjects, gaps, at) || "outside ranges"],
     ["Length", formatSeconds(length)],
     ["Share of the step", shareOfStep(gpu, length)],
-    ["Removing all such gaps saves up to", savingOfLike(gaps, at)],
+    ["Removing all such gaps saves up to", gaps.saves[at] > 0 ? `${formatSeconds(gaps.saves[at])} per step` : "–"],
     ["CPU waited", gaps.waited[at] ? `${formatSeconds(gaps.waited[at])} for ${gapWaits[gaps.wait[at]] || "the GPU"}` : "–"],
     ["Launches during the gap", formatCount(gaps.launches[at])],
     ["Ended by", works.cuts[gpu.lanes.work.id[gap!.ending]]?.at(-1) ?? "–"],
@@ -393,13 +393,6 @@ export function factsOfGap(subjects: Subjects, { gpu, at, place, gap }: Subject)
     ["Step", gaps.step[at] >= 0 ? String(gaps.step[at]) : "–"],
     ["Start", formatMoment(place!.start)],
   ];
-}
-
-/** What the gaps of the same cause in the same range take of a step. */
-function savingOfLike({ saves, cause, path }: Gaps, at: number): string {
-  let sum = 0;
-  for (let i = 0; i < saves.length; i++) if (cause[i] === cause[at] && path[i] === path[at]) sum += saves[i];
-  return sum ? `${formatSeconds(sum)} per step` : "–";
 }
 
 /** The calls of the CUDA API in a gap, and the ranges that were innermost, each with its time in it. */

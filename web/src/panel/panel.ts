@@ -37,13 +37,14 @@ export function startPanel({ subjects, shown, drawing }: Timeline): void {
   }
   onPageKey(({ key }) => {
     if (key === "Escape" && currentSelection()) select(null, { from: "keyboard" });
+    else if (key === "c") void copy(textOf(panel));
     else if (key in KEYS) step(KEYS[key]);
   });
   show(null);
 }
 
 /** What is selected, with its figures, a line each. */
-function textOf(panel: HTMLElement): string {
+export function textOf(panel: HTMLElement): string {
   const facts = findAll(".panel-facts div", panel).map((fact) => Array.from(fact.children, (part) => part.textContent).join(": "));
   return [find(".panel-title bdi", panel).textContent, ...facts].join("\n");
 }

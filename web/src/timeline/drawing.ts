@@ -237,16 +237,15 @@ export class Drawing {
     return this.#frame;
   }
 
-  /** The lanes over the page's colour, as a PNG. */
-  picture(): string {
-    const [whole, lanes] = [element("canvas"), element("canvas")];
+  /** The lanes over the page's colour. */
+  picture(): HTMLCanvasElement {
+    const lanes = element("canvas");
     this.#paint(lanes, PICTURE);
-    [whole.width, whole.height] = [lanes.width, lanes.height];
-    const pen = penOf(whole);
+    const pen = penOf(lanes);
+    pen.globalCompositeOperation = "destination-over";
     pen.fillStyle = this.#frame.inks.page;
-    pen.fillRect(0, 0, whole.width, whole.height);
-    pen.drawImage(lanes, 0, 0);
-    return whole.toDataURL();
+    pen.fillRect(0, 0, lanes.width, lanes.height);
+    return lanes;
   }
 }
 

@@ -1,5 +1,4 @@
 /** What a reader does to the timeline by hand: clicks, drags, the wheel, two fingers, and keys. */
-import { coarsePointer } from "../colors";
 import { besideOf, element, find, onDrag, onKeys, onPageKey } from "../dom";
 import { formatSeconds } from "../format";
 import type { Span } from "../intervals";
@@ -60,7 +59,7 @@ export function followWheel(plot: HTMLElement, drawing: Drawing, shown: Shown): 
   }, { passive: false });
 }
 
-/** Two fingers zoom and move, one moves sideways. */
+/** Two fingers zoom and move, one moves sideways: the times below them stay there. */
 export function followFingers(plot: HTMLElement, drawing: Drawing, shown: Shown): void {
   const fingers = new Map<number, number>(); // where each is, across
   const spread = () => [Math.min(...fingers.values()), Math.max(...fingers.values())];
@@ -73,11 +72,13 @@ export function followFingers(plot: HTMLElement, drawing: Drawing, shown: Shown)
     const [left, right] = spread();
     fingers.set(pointerId, clientX);
     const [newLeft, newRight] = spread();
-    if (fingers.size > 1 && newRight > newLeft) shown.zoom((right - left) / (newRight - newLeft), shareAt(drawing, (left + right) / 2));
-    else shown.move((before - clientX) / (drawing.frame.width - GUTTER));
+    const share = (x: number) => (x - plot.getBoundingClientRect().left - GUTTER) / (drawing.frame.width - GUTTER);
+    const length = shown.high - shown.low;
+    const grown = right > left && newRight > newLeft ? (length * (right - left)) / (newRight - newLeft) : length;
+    const start = shown.low + share(left) * length - share(newLeft) * grown;
+    shown.set(start, start + grown);
   });
   for (const name of ["pointerup", "pointercancel"] as const) plot.addEventListener(name, ({ pointerId }) => fingers.delete(pointerId));
-  if (coarsePointer.matches) plot.style.touchAction = "pan-y";
 }
 
 /** W and S zoom, A and D move, wherever one is; in the timeline arrows go from bar to bar, and Enter selects. */

@@ -1,5 +1,5 @@
 /** What of a selection is outlined in the lanes, and the arrow from the call that launched it. */
-import type { PlacedBars } from "../intervals";
+import type { PlacedBars, Span } from "../intervals";
 import type { Gpu } from "./data";
 import { openAt } from "./launching";
 import type { Lane } from "./layout";
@@ -38,16 +38,15 @@ export function highlightsOf(subjects: Subjects, subject: Subject): Highlights {
     parts: [
       ...onCpu, { kind: "host", lane: host, bars: around },
       { kind: "work", lane: work, bars: kind === "window" ? [] : subject.work() },
-      ...(subject.place && gap ? gap.rows.map((row): Outlined => ({ kind: "work", lane: asLane(subject.place!, row), bars: [0] })) : []),
+      ...(subject.place && gap ? [{ kind: "work" as const, lane: inRows(subject.place, gap.rows), bars: [...gap.rows.keys()] }] : []),
     ],
     arrow: gap ? gap.arrow : Number.isNaN(launched) ? null : { from: launched, to: work.start[bar], row: work.row[bar] },
   };
 }
 
-/** A time in a row, as the only bar of a lane. */
-function asLane({ start, end }: { start: number; end: number }, row: number): Outlined["lane"] {
-  return { start: Float64Array.of(start), end: Float64Array.of(end), row: Uint8Array.of(row) };
-}
+/** A time as a bar of each row. */
+const inRows = ({ start, end }: Span, rows: readonly number[]): Outlined["lane"] =>
+  ({ start: Float64Array.from(rows, () => start), end: Float64Array.from(rows, () => end), row: Uint8Array.from(rows) });
 
 /** The outlines in a window of a lane, of all bars that it shows some of. */
 export function outlinesIn({ parts }: Pick<Highlights, "parts">, kind: Lane["kind"], low: number, high: number, pixel: number): Outline[] {

@@ -89,19 +89,20 @@ export function ownKernels({ own: { module, phase, kernel, count, seconds, activ
   return phase.map((name, i) => ({ module: module[i], phase: name, id: kernel[i], count: count[i], seconds: seconds[i], activeSeconds: activeSeconds[i] }));
 }
 
-/** The kernels of some modules and of all within them, the longest first. */
-export function sumModule(chosen: readonly number[], modules: Modules): WorkShare[] {
+/** The kernels of some modules and of all within them by phase, the longest first. */
+export function sumModules(chosen: readonly number[], modules: Modules): [phase: string, shares: WorkShare[]][] {
   const within = modulesWithin(chosen, modules);
-  const sums = new Map<number, WorkShare>();
-  for (const share of ownKernels(modules)) {
-    if (!within.has(share.module)) continue;
-    const sum = sums.get(share.id) ?? { id: share.id, count: 0, seconds: 0, activeSeconds: 0 };
-    sum.count += share.count;
-    sum.seconds += share.seconds;
-    sum.activeSeconds += share.activeSeconds;
-    sums.set(share.id, sum);
+  const phases = new Map<string, WorkShare[]>(); // by id, with gaps
+  for (const { module, phase, id, count, seconds, activeSeconds } of ownKernels(modules)) {
+    if (!within.has(module)) continue;
+    const shares = phases.get(phase) ?? [];
+    const sum = (shares[id] ??= { id, count: 0, seconds: 0, activeSeconds: 0 });
+    sum.count += count;
+    sum.seconds += seconds;
+    sum.activeSeconds += activeSeconds;
+    phases.set(phase, shares);
   }
-  return [...sums.values()].sort((a, b) => b.seconds - a.seconds);
+  return [...phases].map(([phase, shares]) => [phase, Object.values(shares).sort((a, b) => b.seconds - a.seconds)]);
 }
 
 /** Seconds of a window in which at least one of some bars, by start, ran. */

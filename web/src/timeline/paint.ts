@@ -104,21 +104,13 @@ function paintLabels(pen: Pen, { inks }: Frame, { labels, rows, strip, kind }: L
   const height = place(1) - place(0);
   labels.forEach((label, row) => {
     const middle = labels.length === rows ? place(row + 0.5) : place(rows / 2);
-    pen.fillText(fit(pen, label, GUTTER - 10), GUTTER - 6, strip ? place(0) + height / 2 : middle);
+    pen.fillText(label, GUTTER - 6, strip ? place(0) + height / 2 : middle, GUTTER - 10);
   });
   if (strip && kind === "curve" && strip.unit) {
     pen.fillText(formatValue(strip.high, strip.unit), GUTTER - 6, place(0) + 6);
     pen.fillText(formatValue(0, strip.unit), GUTTER - 6, place(rows) - 5);
   }
 }
-
-const fit = (pen: Pen, text: string, width: number) => {
-  for (let length = text.length; length > 1; length--) {
-    const cut = length < text.length ? `${text.slice(0, length)}…` : text;
-    if (widthOf(pen, cut) <= width) return cut;
-  }
-  return "";
-};
 
 function paintLane(pen: Pen, frame: Frame, across: Across, { lane, filled, curves, outlines }: DrawnLane, place: (row: number) => number): void {
   if (lane.strip) {
@@ -161,7 +153,7 @@ function paintBars(pen: Pen, frame: Frame, across: Across, { bars, names }: Fill
 }
 
 /** Idle time is hatched, as in the bar of the verdict. */
-function hatch(pen: Pen, { line, card }: Inks): CanvasPattern {
+export function hatch(pen: Pen, { line, card }: Pick<Inks, "line" | "card">): CanvasPattern {
   const tile = document.createElement("canvas");
   const ratio = pen.getTransform().a;
   tile.width = tile.height = 8 * ratio;
@@ -221,11 +213,7 @@ export function penOn(canvas: HTMLCanvasElement, { width, height, ratio }: Size)
   return pen;
 }
 
-export function penOf(canvas: HTMLCanvasElement): Pen {
-  const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser cannot draw on a canvas");
-  return pen;
-}
+export const penOf = (canvas: HTMLCanvasElement): Pen => canvas.getContext("2d")!;
 
 const widths = new Map<string, number>();
 

@@ -183,12 +183,6 @@ export interface FilledCurve {
   line: Line;
 }
 
-/** What the pointer finds: how many pixels away, and what is said of it. */
-export interface CurvePoint {
-  away: number;
-  say: () => string[];
-}
-
 type Place = (value: number) => number;
 
 /** How high a value is in a strip, in pixels from the top of the canvas. */
@@ -244,11 +238,11 @@ function paintBand(pen: CanvasRenderingContext2D, { level, curve, step }: Filled
   }
 }
 
-/** The point of a line that is nearest to the pointer, if one is near: at a time, in seconds, and a height, in pixels. */
+/** The point of a line that is nearest to the pointer, if one is near: how many pixels away, and what is said of it. */
 export function nearestPoint(
   { name, unit, level, curve, step, line: { x, y, places } }: FilledCurve, place: Place,
   { time, height, pixel }: { time: number; height: number; pixel: number },
-): CurvePoint | null {
+): { away: number; say: () => string[] } | null {
   const tell = (value: number) => formatValue(value, unit);
   let [best, away] = [-1, REACH];
   for (let i = Math.max(firstAbove(x, time - REACH * pixel) - 1, 0); i < x.length && x[i] <= time + REACH * pixel; i++) {

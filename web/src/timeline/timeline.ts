@@ -183,12 +183,8 @@ async function readData() {
 
 function listenToTools(drawing: Drawing, shown: Shown): void {
   const actions = {
-    in: () => shown.zoom(0.5),
-    out: () => shown.zoom(2),
-    left: () => shown.move(-0.4),
-    right: () => shown.move(0.4),
-    whole: shown.showAll,
-    picture: () => download(drawing.picture(), "tcprof-timeline.png"),
+    in: () => shown.zoom(0.5), out: () => shown.zoom(2), left: () => shown.move(-0.4), right: () => shown.move(0.4), whole: shown.showAll,
+    picture: () => download(drawing.picture().toDataURL(), "tcprof-timeline.png"),
   };
   for (const button of findAll<HTMLButtonElement>("button[data-action]")) {
     button.addEventListener("click", actions[button.dataset.action as keyof typeof actions]);

@@ -93,10 +93,3 @@ function joinFew(bytes: Uint8Array, length: number, width: number): Uint32Array 
   else if (width === 3) for (let i = 0; i < length; i++) numbers[i] = bytes[i] | (bytes[length + i] << 8) | (bytes[2 * length + i] << 16);
   return numbers;
 }
-
-declare global {
-  interface Uint8ArrayConstructor {
-    /** Newer browsers have it. */
-    fromBase64?(text: string): Uint8Array<ArrayBuffer>;
-  }
-}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.gaps import CAUSES, Gaps, find_paths
+from tcprof.analysis.gaps import CAUSES, Gaps, find_paths, find_savings
 from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.views.paths import module_names
@@ -126,7 +126,7 @@ def add_gaps(store: ArrayStore, analysis: Analysis, gpu: int, every: Gaps, bars:
         **store.add_spans(start, end),
         **{name: store.add(np.asarray(values, dtype=np.int64), "i4") for name, values in arrays.items()},
         "waited": store.add_rounded(1e-9 * gaps["wait_ns"].to_numpy(np.float64), 1e-9),
-        "saves": store.add_rounded(1e-9 * gaps["saving_ns"].to_numpy(np.float64), 1e-9),
+        "saves": store.add_rounded(1e-9 * find_savings(gaps, sums).to_numpy(np.float64), 1e-9),
         "costliest": int(sums.loc[(sums["longest_gap"] > 0) & (sums["saving_ns"] > 0), "longest_gap"].head(1).sum()),
     }
 
