@@ -373,3 +373,13 @@ def test_sums_over_images_make_channels_last_save_less(find: Find) -> None:
     without, with_sums = (find(steps([*changes, BF16, last, FUSED]))["layout-changes"].gain for last in (COMPARE, sums))
     assert with_sums.likely_ns == pytest.approx(without.likely_ns - 2.3 * 20 * US, rel=0.05)
     assert with_sums.high_ns == pytest.approx(without.high_ns, rel=0.05)
+
+
+def test_products_in_float64_by_old_instructions_gain_more(find: Find) -> None:
+    """At half the rate of the chip's own, with the Tensor Cores as busy."""
+    old = "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)"
+    new = "sm90_xmma_gemm_f64f64_f64f64_f64_nt_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel__5x"
+    adam = "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<double>>"
+    gains = [find(steps([name] * 6 + [adam], length=100 * US))["fp64-matmul"].gain for name in (old, new)]
+    assert gains[0].likely_pct > gains[1].likely_pct + 3
+    assert gains[0].low_pct == pytest.approx(gains[1].low_pct)
