@@ -76,15 +76,6 @@ def test_ranges_as_json(run: Run) -> None:
     assert step["tensor_active_low_pct"] <= step["tensor_active_mean_pct"] <= step["tensor_active_high_pct"]
 
 
-def test_ranges_as_csv_and_markdown(run: Run) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("ranges", AMP, "--format", "csv", "--depth", "1").out)))
-    assert [row["path"] for row in rows] == ["", "epoch 0", "epoch 1"]
-    table = [
-        line for line in run("ranges", AMP, "--format", "markdown", "--depth", "1").out.splitlines() if "|" in line
-    ]
-    assert len(table) == 2 + len(rows)
-
-
 def test_rows_are_selected(run: Run) -> None:
     done = run("ranges", AMP, "--filter", "forward$", "--gpu", 0, "--format", "csv")
     assert [row["path"] for row in csv.DictReader(io.StringIO(done.out))] == [
@@ -307,22 +298,6 @@ def test_the_cache_says_its_size_and_goes(run: Run, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(("when", "has_colors"), [("auto", False), ("always", True), ("never", False)])
 def test_colors_are_as_asked_for(when: str, has_colors: bool, run: Run) -> None:
     assert ("\x1b[" in run("ranges", AMP, "--color", when).out) is has_colors
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "at", "completions"),
-    [
-        ("tcprof ra", 1, ["ranges", "ranks"]),
-        ("tcprof ranges --window ", 3, ["gpu", "host", "busy"]),
-        ("tcprof ranges --format c", 3, ["csv"]),
-    ],
-)
-def test_the_shell_completes_commands_and_values(words: str, at: int, completions: list[str]) -> None:
-    asked = {"_TCPROF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-    program = Path(sys.executable).with_name("tcprof")
-    done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == completions
 
 
 def test_completion_is_installed_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -108,16 +108,6 @@ def test_wrong_options_are_explained(args: list[object], said: str, run: Run, tm
     assert "Traceback" not in done.err + done.out
 
 
-@pytest.mark.parametrize("file_format", ["text", "markdown"])
-def test_without_samples_it_says_that_names_are_all_there_is(file_format: str, run: Run, tmp_path: Path) -> None:
-    path = names_only("nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "other").write(tmp_path)
-    done = run("kernels", path, "--format", file_format, "--wide")
-    assert done.status == 0
-    row = next(line for line in done.out.splitlines() if "50.0 µs" in line)
-    assert row.count("–") == 4, "Tensor Active, its interval, what binds it and the rate are unknown"
-    assert {row["fit"] for row in csv_rows(run("kernels", path, "--format", "csv"))} == {"estimated from kernel names"}
-
-
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu(), TraceBuilder().gpu().samples([1, 2, 3])])
 def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_path: Path) -> None:
     path = builder.write(tmp_path)

@@ -95,14 +95,6 @@ def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
 
 
-@pytest.mark.slow
-def test_of_copies_the_whole_one_counts(tmp_path: Path) -> None:
-    first_half(BASE, tmp_path / "a.sqlite")
-    shutil.copyfile(BASE, tmp_path / "longer_name.sqlite")
-    compared = tcprof.compare([tmp_path / "a.sqlite", tmp_path / "longer_name.sqlite"], NEW)
-    assert [each.recording.file for each in compared.comparison.base.recordings] == ["longer_name.sqlite"]
-
-
 def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run: Run) -> None:
     """As 'tcprof profile --repeat 2 --redact -o base' leaves them, of one run."""
     base, new = (make_side(tmp_path, name, path, [redact]) for name, path in (("base", BASE), ("new", NEW)))

@@ -1,17 +1,27 @@
 """The store of the history, by the same tests in SQLite and in PostgreSQL."""
 
+import errno
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import postgres
 import pytest
 from builders import FIXTURES
 from histories import FACTS, record
+from sqlalchemy import Connection, NullPool, create_engine, text
 
-from tcprof.errors import UsageError
-from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
-from tcprof.history.store import Store
+from tcprof.errors import InputError, OutputError, TcprofError, UsageError
+from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, RANGES, SERIES
+from tcprof.history import database, run
+from tcprof.history.store import Store, open_store
 
 
 def test_a_run_is_there_with_its_series_and_points(store: Store, tmp_path: Path) -> None:
@@ -141,3 +151,171 @@ def test_points_of_some_runs(store: Store, tmp_path: Path) -> None:
     series = some["series_id"].iloc[:1]
     assert store.points(series, [first])["series_id"].tolist() == series.tolist()
     assert store.points(run_ids=[]).empty
+
+
+# A store under bad input: other schemas, locks, lost connections, many writers, hostile names and other units.
+
+TABLES = ("tcprof_run", "tcprof_mark", "tcprof_series", "tcprof_point", "tcprof_blob")
+
+
+def count_rows(url: str) -> list[int]:
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        return [connection.scalar(text(f"SELECT count(*) FROM {table}")) for table in TABLES]  # noqa: S608
+
+
+def test_a_store_of_a_newer_tcprof_is_refused_and_left_as_it_is(
+    store: Store, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([record(tmp_path)], FACTS)
+    with create_engine(store_url, poolclass=NullPool).begin() as connection:
+        connection.execute(text("UPDATE tcprof_version SET version_num = '2'"))
+    with pytest.raises(InputError, match="store of a newer tcprof") as refused:
+        open_store(store_url)
+    assert "Update tcprof" in refused.value.hint
+    monkeypatch.setattr(database, "SCHEMA_VERSION", "2")
+    assert len(open_store(store_url).runs()) == 1
+
+
+def test_a_locked_file_is_waited_for_and_then_said(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    store = open_store(f"sqlite:///{path}?timeout=0.2")
+    analysis = record(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OutputError, match="is locked by another process") as error:
+            store.add([analysis], FACTS)
+        assert "timeout=" in error.value.hint
+        assert store.runs().empty
+    assert store.add([analysis], FACTS)[0].is_new
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0 but not", b"no database at all, but a text" * 40])
+def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    path.write_bytes(content)
+    with pytest.raises(TcprofError) as error:
+        open_store(f"sqlite:///{path}", create=False)
+    assert str(path) in error.value.message
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "recording.sqlite"
+    shutil.copy(FIXTURES / "mlp_fp16.sqlite", path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="not a store of tcprof"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.postgres
+def test_a_password_is_not_shown(postgres_server: object) -> None:
+    with pytest.raises(OutputError) as error:
+        open_store("postgresql+psycopg://someone:secret@localhost:1/none")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.postgres
+def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(
+    postgres_server: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_server.new_database()
+    store = open_store(url)
+    store.add([record(tmp_path)], FACTS)
+    before = count_rows(url)
+    write = database.StoreDatabase.write
+
+    @contextmanager
+    def write_until_it_is_gone(self: database.StoreDatabase) -> Iterator[Connection]:
+        with write(self) as connection:
+            yield connection
+            postgres_server.stop()
+
+    monkeypatch.setattr(database.StoreDatabase, "write", write_until_it_is_gone)
+    with pytest.raises(OutputError, match="cannot be used"):
+        store.add([record(tmp_path, 1)], FACTS, keep=True)
+    monkeypatch.undo()
+    with pytest.raises(OutputError, match="cannot be used"):
+        store.runs()
+    postgres_server.start()
+    assert count_rows(url) == before
+    assert store.add([record(tmp_path, 1)], FACTS)[0].is_new
+
+
+MANY = """
+import os, sys, traceback
+import tcprof
+from tcprof.history.run import Facts
+from tcprof.history.store import open_store
+analyses = [tcprof.read(file).analysis for file in sys.argv[2:]]
+from tcprof.history import store
+points = {id(analysis): store.list_points(analysis) for analysis in analyses}
+store.list_points = lambda analysis: points[id(analysis)]  # once for all processes, which then write at one time
+children = []
+for number in range(50):
+    if not (child := os.fork()):
+        status = 1
+        try:  # each adds one of its own and one that all add
+            for analysis in (analyses[1 + number % (len(analyses) - 1)], analyses[0]):
+                open_store(sys.argv[1]).add([analysis], Facts(program="train"))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    children.append(child)
+failed = [child for child in children if os.waitpid(child, 0)[1]]
+sys.exit(len(failed))
+"""
+
+
+@pytest.mark.slow
+def test_fifty_processes_add_at_once_each_recording_once(store_url: str, tmp_path: Path) -> None:
+    """The store is not there before: they make it at once, too."""
+    files = []
+    for number in range(9):
+        record(tmp_path, number)
+        files.append(str(tmp_path / f"r{number}.sqlite"))
+    done = subprocess.run([sys.executable, "-c", MANY, store_url, *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    store = open_store(store_url, create=False)
+    assert sorted(store.runs()["file"]) == sorted(Path(file).name for file in files)
+    assert len(store.points()) == len(files) * len(store.series())
+
+
+@pytest.mark.parametrize("name", ["'; DROP TABLE tcprof_run; --", 'a"b', "%s :name ?", "a\0b", "\ud800", "é\u202e", ""])
+def test_names_with_sql_in_them_are_names(store: Store, tmp_path: Path, name: str) -> None:
+    facts = replace(FACTS, program=name or "x", branch=name, label=name, commit=name, config={name or "k": name})
+    store.add([record(tmp_path, name=name.replace("\ud800", "") or "step")], facts)
+    store.accept(name, name)
+    shown = name.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    run = store.runs().iloc[0]
+    assert (run["branch"], run["label"], run["commit"]) == (shown, shown, shown)
+    assert len(store.runs(shown)) == 1
+    assert store.accepted()["why"].tolist() == [shown]
+
+
+def test_a_series_that_changes_its_unit_goes_on_as_another(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([record(tmp_path)], FACTS)
+    count = len(store.series())
+    monkeypatch.setitem(run.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
+    (added,) = store.add([record(tmp_path, 1)], FACTS)
+    assert len(added.notes) == 1
+    assert "changed from ns to s: a new series begins" in added.notes[0]
+    series = store.series()
+    assert len(series) == count + 1
+    units = series[series["metric"] == "gpu_window_ns"].set_index("unit")["series_id"]
+    assert store.points([units["ns"]])["run_id"].nunique() == store.points([units["s"]])["run_id"].nunique() == 1
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    open_store(url).add([record(tmp_path)], FACTS)
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(database, "TemporaryFile", refuse)
+    assert len(open_store(url, create=False).runs()) == 1
