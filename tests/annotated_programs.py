@@ -1,8 +1,6 @@
 """Small programs on the CPU, run annotated in a process of their own; prints the ranges of each as JSON.
 
-    python tests/annotated_programs.py [hooks]
-
-With "hooks", calls of modules are followed by PyTorch's global hooks, as where their method isn't PyTorch's own.
+    python tests/annotated_programs.py
 
 A range is a line: "> name" for one that is pushed, "[ name" for one that is started, indented by what is pushed;
 "<" and "]" where they end. Nothing is imported from PyTorch before the annotation waits for it.
@@ -66,9 +64,6 @@ sys.modules["torch.nn.parallel.replicate"]._broadcast_coalesced_reshape = lambda
 warnings.simplefilter("error")  # what the annotation adds must not warn
 warnings.filterwarnings("ignore", message=".*torch.cpu.amp.autocast.*deprecated")  # PyTorch 2.4 of its own call
 warnings.filterwarnings("ignore", message="Guards may run slower on Python 3.13.0")
-if sys.argv[1:] == ["hooks"]:
-    plain = nn.Module.__call__
-    nn.Module.__call__ = lambda self, *args, **kwargs: plain(self, *args, **kwargs)
 PROGRAMS: list[Callable[[], None]] = []
 
 
@@ -318,25 +313,6 @@ def compiled() -> None:
     run = torch.compile(net, backend="eager", fullgraph=True)
     run(torch.ones(2, 4)).sum().backward()
     optimizer.step()
-
-
-@program
-def raising() -> None:
-    class Broken(Block):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            raise ValueError
-
-    class Outer(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.broken, self.block = Broken(), Block()
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            with contextlib.suppress(ValueError):
-                self.broken(x)
-            return self.block(x)
-
-    Outer()(torch.ones(2, 4))
 
 
 @program

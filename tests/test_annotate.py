@@ -46,15 +46,9 @@ def outline(log: list[str]) -> str:
     return text.replace("()", "").replace("( ", "(").strip()
 
 
-@pytest.fixture(scope="module", params=["wrapped"])
-def how(request: pytest.FixtureRequest) -> str:
-    """How calls of modules are followed."""
-    return str(request.param)
-
-
 @pytest.fixture(scope="module")
-def logs(how: str) -> dict[str, list[str]]:
-    done = run_python(str(PROGRAMS), *([how] if how == "hooks" else []))
+def logs() -> dict[str, list[str]]:
+    done = run_python(str(PROGRAMS))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     found: dict[str, list[str]] = json.loads(done.stdout)

@@ -29,27 +29,8 @@ class Net(nn.Module):
         return self.proj(x)
 net, x = Net(), torch.ones(1, 2)
 """
-COMPILED = (
+INTERRUPTED = (
     NET
-    + """
-from torch._dynamo.testing import CompileCounter
-models = [type(f"Net{i}", (Net,), {})() for i in range(10)]
-for each in models:
-    exec(f"def forward(self, x): return self.proj(x) + {id(each)}", globals(), found := {})
-    type(each).forward = found["forward"]
-counter = CompileCounter()
-for _ in range(2):
-    for each in HOW:
-        each(x)
-print(counter.frame_count, counter.op_count)
-"""
-)
-OWN_COPIES = "models if _ else [each.compile(backend=counter) or each for each in models]"
-PROGRAMS = {
-    "compiled one by one": COMPILED.replace("HOW", "[torch.compile(each, backend=counter) for each in models]"),
-    "compiled in place": COMPILED.replace("HOW", OWN_COPIES),
-    "exported strictly": NET + "print(len(torch.export.export(net, (x,), strict=True).graph.nodes))",
-    "interrupted": NET
     + """
 class Stopped(nn.Module):
     def forward(self, x):
@@ -58,19 +39,18 @@ try:
     Stopped()(x)
 except KeyboardInterrupt as error:
     print(error.__context__, error.__cause__)
-""",
-}
+"""
+)
 
 
-@pytest.mark.parametrize("name", ["interrupted"])
-def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone(name: str) -> None:
-    plain, annotated = (run_forked(start + PROGRAMS[name]) for start in ("", START))
+def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone() -> None:
+    plain, annotated = (run_forked(start + INTERRUPTED) for start in ("", START))
     assert (annotated.stdout, annotated.returncode) == (plain.stdout, 0), annotated.stderr
     assert plain.stdout
 
 
 def test_a_call_that_is_interrupted_is_over() -> None:
-    assert run_forked(START + PROGRAMS["interrupted"] + "print(log)").stdout.splitlines()[-1] == "['Stopped', '<']"
+    assert run_forked(START + INTERRUPTED + "print(log)").stdout.splitlines()[-1] == "['Stopped', '<']"
 
 
 def test_the_method_has_its_name_and_is_pickled_by_it() -> None:

@@ -44,10 +44,10 @@ def list_headings(parts):
         yield from list_headings(each.table for each in getattr(part, "groupings", ()))
 
 
-@pytest.fixture(scope="module", params=["mlp_fp32 mlp_fp16"])
-def tooltips(request):
+@pytest.fixture(scope="module")
+def tooltips():
     """What is said of each column of the page of a recording, and that of a comparison, with its title."""
-    base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
+    base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in ("mlp_fp32", "mlp_fp16"))
     compared = view_comparison([judge_comparison(compare(base.analysis, new.analysis))])
     documents = view_recording(new.analysis, new.findings, new.advice), compared
     headings = [heading for document in documents for heading in list_headings(document.shown_on(Medium.PAGE))]
