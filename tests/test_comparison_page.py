@@ -180,14 +180,6 @@ class TestFaultsAndWarnings:
         assert "base: Lost" not in one.text
 
 
-class TestNavigation:
-    def test_every_link_leads_to_a_section(self, page, page_of_several):
-        for shown in (page, page_of_several):
-            links = [each["href"] for tag, each in shown.elements if tag == "a"]
-            assert all(link.startswith("#") and link[1:] in ids(shown) for link in links)
-            assert len(links) > 5
-
-
 class TestReportsAndBaselines:
     def test_a_report_that_lies_beside_is_linked_and_the_other_has_its_command(self, steps, tmp_path):
         (tmp_path / "base.sqlite").touch()
@@ -242,12 +234,3 @@ class TestWriting:
         write_page([steps], path, PageOptions(title="My runs"))
         assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")
         assert list(tmp_path.iterdir()) == [path]
-
-    def test_nothing_is_fetched(self, page):
-        fetched = [
-            value
-            for _, attributes in page.elements
-            for name, value in attributes.items()
-            if name in ("src", "href", "srcset", "action") and not value.startswith(("#", "data:"))
-        ]
-        assert fetched == []

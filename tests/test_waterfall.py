@@ -208,34 +208,13 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
 # Recordings
 
 
-PAIRS = (("mnist_fp32", "mnist_amp"), ("mlp_fp32", "mlp_fp16"), ("jax_mlp", "gan_fp16"))
-
-
-@pytest.fixture(scope="module")
-def read():
-    known = {}
-
-    def get(name):
-        if name not in known:
-            known[name] = tcprof.read(FIXTURES / f"{name}.sqlite").analysis
-        return known[name]
-
-    return get
-
-
-@pytest.mark.parametrize(("base", "new"), PAIRS[:1])
-def test_the_parts_of_recordings_add_up(read, base, new):
-    rows = waterfall(read(base), read(new))
-    assert_adds_up(rows)
-    total = of(rows, "tensor_active_pct").set_index("part")["change"]
-    assert abs(total["not explained by the fit"]) < 0.05 + 0.1 * abs(total["total"])
-
-
-@pytest.mark.parametrize(("base", "new"), PAIRS[:4])
-def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, base, new):
-    fitted = []
-    for name in (base, new):
-        analysis = read(name)
+@pytest.mark.usefixtures("shared_reads")
+@pytest.mark.parametrize(
+    ("base", "new"), [("mnist_fp32", "mnist_amp"), ("mlp_fp32", "mlp_fp16"), ("jax_mlp", "gan_fp16")]
+)
+def test_the_parts_of_recordings_are_all_that_the_fit_tells_of_the_change(base, new):
+    sides, fitted = [tcprof.read(FIXTURES / f"{name}.sqlite").analysis for name in (base, new)], []
+    for analysis in sides:
         counted = analysis.steps[analysis.steps["counted"]]
         windows = analysis.instances[analysis.instances["range"].isin(counted["range"])]
         start = analysis.activities["start_ns"].to_numpy()[analysis.kernel_instances["activity"]]
@@ -244,5 +223,8 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
             for first, last in zip(windows["gpu_start_ns"], windows["gpu_end_ns"], strict=True)
         ]
         fitted.append(100 * sum(inside) / counted["gpu_window_ns"].sum())
-    changes = of(waterfall(read(base), read(new)), "tensor_active_pct").set_index("part")["change"]
+    rows = waterfall(*sides)
+    assert_adds_up(rows)
+    changes = of(rows, "tensor_active_pct").set_index("part")["change"]
     assert changes[["idle", "mix", "intensity"]].sum() == pytest.approx(fitted[1] - fitted[0], abs=1e-6)
+    assert abs(changes["not explained by the fit"]) < 0.05 + 0.1 * abs(changes["total"])
