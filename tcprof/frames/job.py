@@ -153,6 +153,10 @@ RANKS = Schema(
         ),
         Signed("compute_excess_low_ns").means("Lower end of the 95 % interval of compute_excess_ns over the steps."),
         Signed("compute_excess_high_ns").means("Upper end of that interval."),
+        Float("profiling_ns").means(
+            "How much of excess_ns profiling may account for: the time in which its GPU does not work, up to what "
+            "profiling adds to a step. Unknown if no unprofiled steps were timed."
+        ),
         Bool("straggler").means(
             "Whether its own time stands out by more than the usual difference between steps and between GPUs of one "
             "kind; if no rank of its group stands out, whether its compute time does."

@@ -15,12 +15,14 @@ from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import (
+    LEAST_EXCESS,
     Excess,
     Prices,
     Times,
     find_more_compute,
     find_pace,
     find_stragglers,
+    mean_excess,
     price_ranks,
     price_together,
 )
@@ -219,9 +221,12 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     judged = judged.assign(**_name_ends("excess", excess), **_name_ends("compute_excess", longer, longer.stands_out))
     if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
         excess, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
-    added_ns = (judged["step_time_ns"] - judged["unprofiled_ns"]).to_numpy()
-    slow = excess.stands_out & ~(excess.value <= added_ns)  # else profiling may be what makes it slow
-    judged = judged.assign(straggler=slow, **_name_ends("saves", price_ranks(times, excess)))
+    added_ns = (judged["step_time_ns"] - judged["unprofiled_ns"]).clip(lower=0).to_numpy()
+    by_cpu_ns = np.fmin(excess.value, excess.value - mean_excess(times.busy)) if len(waited) else excess.value
+    profiling_ns = np.clip(by_cpu_ns, 0, added_ns)  # profiling slows CPUs, and makes no kernel longer
+    least_ns = LEAST_EXCESS * judged["step_time_ns"].to_numpy()
+    slow = excess.stands_out & ~(excess.value - profiling_ns <= least_ns)
+    judged = judged.assign(profiling_ns=profiling_ns, straggler=slow, **_name_ends("saves", price_ranks(times, excess)))
     if slow.any():
         judged = judged.assign(**_name_ends("saves_together", price_together(times, excess), slow))
     causes = Causes(judged, parts) if slow.any() else None

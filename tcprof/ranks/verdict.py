@@ -51,7 +51,7 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         is_clear = furthest["excess_low_ns"] > 0 and furthest["excess_ns"] > LEAST_EXCESS * furthest["step_time_ns"]
-        if is_clear and furthest["excess_ns"] <= _added_ns(furthest):
+        if is_clear and furthest["profiling_ns"] > LEAST_EXCESS * furthest["step_time_ns"]:
             return [f"{prefix}{_why_withheld(furthest)}"]
         return [
             f"{prefix}No rank is a straggler: the slowest, rank {furthest['rank']}, exceeds the median own time of "
@@ -85,22 +85,18 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
 
 def _describe_added(row: "pd.Series[float]") -> str:
     """Describe what recording adds to a rank's step, which may be what makes it slow."""
-    if not _added_ns(row) > LEAST_EXCESS * row["step_time_ns"]:
+    if not row["profiling_ns"] > LEAST_EXCESS * row["step_time_ns"]:
         return ""
     return (
         f"An unprofiled step takes {format_ns(row['unprofiled_ns'])}, not {format_ns(row['step_time_ns'])}: profiling "
-        "may account for some of this. "
+        f"may account for up to {format_ns(row['profiling_ns'])} of this. "
     )
-
-
-def _added_ns(row: "pd.Series[float]") -> float:
-    return float(row["step_time_ns"] - row["unprofiled_ns"])
 
 
 def _why_withheld(row: "pd.Series[float]") -> str:
     return (
         f"Cannot tell whether a rank is a straggler: rank {row['rank']} takes {format_ns(row['excess_ns'])} longer "
-        f"than the median of the others, but profiling adds {format_ns(_added_ns(row))} to a step."
+        f"than the median of the others, but profiling may account for {format_ns(row['profiling_ns'])} of it."
     )
 
 
