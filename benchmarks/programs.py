@@ -311,7 +311,7 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
     covered = min(100.0, 100 * float(times.sum()) / total)
     rank, gain = _find_remedy(report.advice, case)
     gain = () if case.samples > 1 else gain  # a price of twice the batch is none of four times the batch
-    first = [f"{each.rule} {max(_percent(option.gain)[1] for option in each.options):.0f} %" for each in report.advice]
+    first = [_name_first(each) for each in report.advice]
     saved = float("nan")
     if case.remedy and "fixed" in runs:
         found, fixed = (runs[side]["alone"][case.role][1] for side in VARIANTS)
@@ -344,6 +344,12 @@ def _find_remedy(advice: Iterable[Any], case: Case) -> tuple[int, tuple[float, .
                 gain = _percent(option.gain)
                 return rank, gain if gain[1] == gain[1] else ()
     return 0, ()
+
+
+def _name_first(advice: Any) -> str:
+    """Name the rule of advice and its largest likely saving, if it has one."""
+    likely = [option.gain.likely_pct for option in advice.options if option.gain.is_known]
+    return f"{advice.rule} {max(likely):.0f} %" if likely else str(advice.rule)
 
 
 def _percent(gain: Any) -> tuple[float, ...]:
