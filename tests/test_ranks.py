@@ -533,7 +533,7 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "job", ["base", "fsdp", "h200-base", "h200-equal", "h200-fsdp", "h200x4-base", "h200x4-shared"]
+    "job", ["base", "fsdp", "h200-base", "h200-equal", "h200-fsdp", "h200x4-base", "h200x4-llama", "h200x4-shared"]
 )
 def test_recorded_jobs_without_a_straggler(job: str) -> None:
     assert not join_ranks(read_job(FIXTURES / "jobs" / job)).ranks["straggler"].any()
@@ -544,6 +544,7 @@ def test_recorded_jobs_without_a_straggler(job: str) -> None:
     [
         ("h200x4-more-work", r"more work: 17\.3 % more FLOP", 6.15),
         ("h200x4-fsdp-more-work", r"more work: 17\.4 % more FLOP", UNRESOLVED),
+        ("h200x4-llama-more-work", r"more work: 5\.6 % more FLOP", 4.48),
         ("h200x4-shared-more-work", r"more work: 5\.6 % more FLOP", UNRESOLVED),
         ("h200-neighbour", r"28\.5 % longer .*another program", 21.85),
         ("h200-more-work", r"more work: 17\.3 % more FLOP", 6.80),
@@ -583,6 +584,7 @@ def test_a_program_on_the_gpus_of_several_ranks_is_warned_of(job: str, ranks: st
         ("h200-neighbour", 23.4),
         ("h200x4-more-work", 7.5),
         ("h200x4-fsdp-more-work", 6.6),
+        ("h200x4-llama-more-work", 3.6),
     ],
 )
 def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: str, gained_ms: float) -> None:

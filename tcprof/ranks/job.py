@@ -32,6 +32,7 @@ from tcprof.untrusted import one_line
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
 _MOST_LISTED = 8
 _JUDGED = ("own_ns", "step_time_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
+_FOR_CAUSES = ("held_ns", "transfer_ns")
 _DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w", "unprofiled_ns")
 
 
@@ -206,11 +207,25 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     ]  # without a single collective that matches, nobody can be judged
     usable = group_steps if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
-    common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
+    communication_ns, wait_ns = common["communication_ns"], common["wait_ns"]
+    common = common.assign(
+        busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"],
+        transfer_ns=communication_ns - wait_ns.where(wait_ns < communication_ns, 0),  # at most: hidden waits count, too
+    )
     own_ns, step_ns, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
     judged = rows.assign(step_count=own_ns.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
-    for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
+    for name in (
+        "step_time_ns",
+        *TIMES,
+        "input_ns",
+        "untraced_ns",
+        "cpu_ns",
+        "wait_ns",
+        "own_ns",
+        "clock_hz",
+        *_FOR_CAUSES,
+    ):
         judged[name] = means[name].to_numpy()
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
@@ -358,10 +373,9 @@ class Causes:
         more = {
             name: float(row[f"{name}_ns"] - usual[f"{name}_ns"]) for name in ("compute", "copy", "input", "starved")
         }
-        more["transfer"] = float(
-            (row["communication_ns"] - row["wait_ns"]) - (usual["communication_ns"] - usual["wait_ns"])
-        )
-        largest = max(more, key=lambda name: more[name])
+        more["transfer"] = float(row["communication_ns"] - row["wait_ns"] - usual["transfer_ns"])
+        slowed_ns = {"compute": float(usual["held_ns"] - row["held_ns"]) / 2}  # the others, by waiting collectives
+        largest = max(more, key=lambda name: more[name] + slowed_ns.get(name, 0.0))
         if largest == "compute":
             reason = self._explain_compute(row, usual)
         elif largest == "starved":  # of launches
@@ -369,7 +383,8 @@ class Causes:
             reason = f"{_OTHER_WORK}, while its own work is not running" if is_other else self._explain_cpu(row)
         else:
             reason = _REASONS[largest]
-        return f"{reason} ({units.format_signed_ns(more[largest])} per step)"
+        is_most = more[largest] >= _EXPLAINS * row["excess_ns"]
+        return f"{reason} ({units.format_signed_ns(more[largest])} per step)" if is_most else reason
 
     def _explain_compute(self, row: "pd.Series[float]", usual: "pd.Series[float]") -> str:
         rank, longer = row["rank"], row["compute_ns"] / usual["compute_ns"] - 1
