@@ -201,17 +201,8 @@ def list_some(items: Sequence[object]) -> str:
 
 def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     """Judge the ranks of one group over the steps that all of them have."""
-    group_steps = steps[steps["rank"].isin(rows["rank"])]
-    waited = group_steps[
-        group_steps["wait_ns"].notna()
-    ]  # without a single collective that matches, nobody can be judged
-    usable = group_steps if waited.empty else waited
-    common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
-    communication_ns, wait_ns = common["communication_ns"], common["wait_ns"]
-    common = common.assign(
-        busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"],
-        transfer_ns=communication_ns - wait_ns.where(wait_ns < communication_ns, 0),  # at most: hidden waits count, too
-    )
+    common = _list_common_steps(rows, steps)
+    has_waits = bool(common["wait_ns"].notna().any())  # without a collective that matches, nobody can be judged
     own_ns, step_ns, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
     judged = rows.assign(step_count=own_ns.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
@@ -231,13 +222,13 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
     paced = find_pace(own_ns, cpu, step_ns)
-    excess, times = find_stragglers(paced if len(waited) else own_ns[:, :0]), Times(own_ns, cpu, busy, held)
+    excess, times = find_stragglers(paced if has_waits else own_ns[:, :0]), Times(own_ns, cpu, busy, held)
     longer = find_more_compute(excess, compute, held)
     judged = judged.assign(**_name_ends("excess", excess), **_name_ends("compute_excess", longer, longer.stands_out))
     if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
         excess, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
     added_ns = (judged["step_time_ns"] - judged["unprofiled_ns"]).clip(lower=0).to_numpy()
-    by_cpu_ns = np.fmin(excess.value, excess.value - mean_excess(times.busy)) if len(waited) else excess.value
+    by_cpu_ns = np.fmin(excess.value, excess.value - mean_excess(times.busy)) if has_waits else excess.value
     profiling_ns = np.clip(by_cpu_ns, 0, added_ns)  # profiling slows CPUs, and makes no kernel longer
     least_ns = LEAST_EXCESS * judged["step_time_ns"].to_numpy()
     slow = excess.stands_out & ~(excess.value - profiling_ns <= least_ns)
@@ -247,6 +238,19 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     causes = Causes(judged, parts) if slow.any() else None
     slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
     return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])
+
+
+def _list_common_steps(rows: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """List the steps that all ranks of a group have, with what only judging takes."""
+    group_steps = steps[steps["rank"].isin(rows["rank"])]
+    waited = group_steps[group_steps["wait_ns"].notna()]
+    usable = group_steps if waited.empty else waited
+    common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
+    communication_ns, wait_ns = common["communication_ns"], common["wait_ns"]
+    return common.assign(
+        busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"],
+        transfer_ns=communication_ns - wait_ns.where(wait_ns < communication_ns, 0),  # at most: hidden waits count, too
+    )
 
 
 def _name_ends(name: str, estimate: Excess | Prices, where: Bools | bool = True) -> dict[str, Floats]:
