@@ -76,9 +76,8 @@ def test_a_duration_below_seconds_is_between_1_and_999_and_close_to_the_value(va
         assert len(re.sub(r"^0\.|\.", "", number)) == 3  # always three digits
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+WRITTEN = {
+    units.format_pct: [
         (0, "0.0 %"),
         (100, "100.0 %"),
         (87.34, "87.3 %"),
@@ -90,14 +89,7 @@ def test_a_duration_below_seconds_is_between_1_and_999_and_close_to_the_value(va
         (0.0004, "<0.001 %"),
         (-0.0, "0.0 %"),
     ],
-)
-def test_percentages(value, text):
-    assert units.format_pct(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    units.format_points: [
         (0, "0.0 points"),
         (-0.0, "0.0 points"),
         (0.0004, "<0.001 points"),
@@ -105,14 +97,7 @@ def test_percentages(value, text):
         (-2, "-2.0 points"),
         (0.25, "+0.25 points"),
     ],
-)
-def test_points_are_signed(value, text):
-    assert units.format_points(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    units.format_count: [
         (0, "0"),
         (0.3, "0.3"),
         (0.04, "0.04"),
@@ -126,14 +111,7 @@ def test_points_are_signed(value, text):
         (999_600_000_000, "1.00 T"),
         (2e15, "2.00 P"),
     ],
-)
-def test_counts(value, text):
-    assert units.format_count(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    units.format_hz: [
         (0, "0 Hz"),
         (10, "10 Hz"),
         (20_000, "20 kHz"),
@@ -144,14 +122,7 @@ def test_counts(value, text):
         (1_980_000_000, "1.98 GHz"),
         (1_500, "1.5 kHz"),
     ],
-)
-def test_frequencies(value, text):
-    assert units.format_hz(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    units.format_bytes: [
         (0, "0 B"),
         (1023, "1023 B"),
         (1023.7, "1.0 KiB"),
@@ -161,17 +132,29 @@ def test_frequencies(value, text):
         (1024**4 - 1, "1.0 TiB"),
         (5 * 1024**4, "5.0 TiB"),
     ],
-)
-def test_sizes(value, text):
-    assert units.format_bytes(value) == text
+    units.format_ratio: [
+        (0, "<0.001x"),
+        (0.0004, "<0.001x"),
+        (1, "1.00x"),
+        (1.416, "1.42x"),
+        (24.054, "24.1x"),
+        (0.0961, "0.096x"),
+    ],
+    units.format_flops: [
+        (0.00409, "4.09 GFLOP/s"),
+        (762, "762 TFLOP/s"),
+        (9000, "9000 TFLOP/s"),
+        (1_273_459, "1273 PFLOP/s"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "<0.001x"), (0.0004, "<0.001x"), (1, "1.00x"), (1.416, "1.42x"), (24.054, "24.1x"), (0.0961, "0.096x")],
+    ("function", "value", "text"),
+    [(function, *written) for function, of_it in WRITTEN.items() for written in of_it],
 )
-def test_ratios(value, text):
-    assert units.format_ratio(value) == text
+def test_a_number_is_written_in_its_unit(function, value, text):
+    assert function(value) == text
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -193,14 +176,6 @@ def test_no_zero_has_a_sign() -> None:
         units.format_seconds(-1e-15),
     ]
     assert not [text for text in shown if text.startswith("-")]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.00409, "4.09 GFLOP/s"), (762, "762 TFLOP/s"), (9000, "9000 TFLOP/s"), (1_273_459, "1273 PFLOP/s")],
-)
-def test_rates(value, text):
-    assert units.format_flops(value) == text
 
 
 def test_things_are_one_or_many():
