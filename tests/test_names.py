@@ -378,6 +378,7 @@ def test_of_a_name_that_goes_on_for_ever_the_beginning_is_read() -> None:
 
 NATIVE = "void at::native::"
 FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 32, 4>>(Flash_fwd_params)"
+PYTORCH = {"uses_framework", "is_pytorch_native"}
 # Names with their traits; those beside them are close by, and have none.
 NAMES = {
     "sm80_xmma_fprop_implicit_gemm_f16f16": {"is_convolution", "is_of_library", "uses_framework"},
@@ -391,56 +392,37 @@ NAMES = {
     "log_softmax_warp_forward": set(),
     "void softmax_warp_forward<float, float, float, (int)4, (bool)1, (bool)0>(float *)": set(),  # of a loss
     "void softmax_warp_forward<float, float, float, (int)9, (bool)0, (bool)1>(float *)": {"is_softmax"},
-    f"{NATIVE}sbtopk::gatherTopK<float>": {"is_choice", "uses_framework", "is_pytorch_native"},
+    f"{NATIVE}sbtopk::gatherTopK<float>": {"is_choice", *PYTORCH},
     FLASH: {"is_flash_attention_2"},
     "flash::flash_fwd_kernel_sm90": set(),
     "distribution_normal_and_transform": {"is_random"},
     "void potrf_cta_lower<double, double, 9>": {"is_solver"},
     "lstm_cell_forward<float>": {"is_recurrent_cell"},
     "void cub::DeviceSelectSweepKernel<int>": {"is_choice", "is_nonzero"},
-    "ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel_cuda": {
-        "is_any",
-        "uses_framework",
-        "is_pytorch_native",
-    },
-    f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "uses_framework", "is_pytorch_native"},
-    f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {
-        "is_plain_copy",
-        "uses_framework",
-        "is_pytorch_native",
-    },
-    f"{NATIVE}unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>": {
-        "is_cast",
-        "uses_framework",
-        "is_pytorch_native",
-    },
+    "ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel_cuda": {"is_any", *PYTORCH},
+    f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", *PYTORCH},
+    f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {"is_plain_copy", *PYTORCH},
+    f"{NATIVE}unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>": {"is_cast", *PYTORCH},
     "LSTM_elementWise_fp<float>": set(),  # of cuDNN, which has the whole sequence
-    f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", "uses_framework", "is_pytorch_native"},
-    f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", "uses_framework", "is_pytorch_native"},
+    f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", *PYTORCH},
+    f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", *PYTORCH},
     "void cudnn::ops::nchwToNhwcKernel<float>": {"is_convolution", "is_layout_change", "uses_framework"},
     "cudnn::bn_fw_tr_1C11_kernel_NCHW": {"is_convolution", "is_norm_channels_first", "uses_framework"},
     "max_pool_forward_nchw": {"is_convolution", "is_pooling_channels_first"},
     "max_pool_forward_nhwc": {"is_convolution"},
     "batch_norm_transform_input_kernel": {"is_norm_channels_first"},
     "batch_norm_transform_input_channels_last_kernel": set(),
-    f"{NATIVE}addcmul_cuda_kernel": {
-        "is_looped_optimizer",
-        "is_pytorch_optimizer",
-        "uses_framework",
-        "is_pytorch_native",
-    },
+    f"{NATIVE}addcmul_cuda_kernel": {"is_looped_optimizer", "is_pytorch_optimizer", *PYTORCH},
     f"{NATIVE}multi_tensor_apply_kernel<PointwiseOpScalarFunctor>": {
         "is_list_optimizer",
         "is_pytorch_optimizer",
-        "uses_framework",
-        "is_pytorch_native",
+        *PYTORCH,
     },
     "multi_tensor_apply_kernel<FusedAdamMathFunctor>": set(),
     "at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>": {
         "is_fused_optimizer",
         "is_pytorch_optimizer",
-        "uses_framework",
-        "is_pytorch_native",
+        *PYTORCH,
     },
     "multi_tensor_apply_kernel<LpNormFunctor>": set(),
     "amp_update_scale_cuda_kernel": {"is_unscaling", "is_scaler"},

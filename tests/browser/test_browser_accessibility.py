@@ -42,9 +42,8 @@ def test_no_finding_on_wide_screens(visit, pages, axe, width, scheme):
     assert axe(opened) == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light")])
-def test_no_finding_with_the_list_of_keys_open(visit, pages, axe, width, scheme):
-    opened = visit(pages / "small.html", width, scheme)
+def test_no_finding_with_the_list_of_keys_open(visit, pages, axe):
+    opened = visit(pages / "small.html", 1280, "light")
     opened.keyboard.press("?")
     opened.wait_for_selector("dialog.keys[open]")
     assert axe(opened) == []

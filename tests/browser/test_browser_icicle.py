@@ -80,9 +80,8 @@ def test_idle_time_between_launches_is_the_longest_gap_that_its_bar_tells_of(vis
         assert f"idle for {longest}" in opened.locator(".panel-title").text_content()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])
-def test_names_are_text_and_bars_lie_within_narrow_pages(visit, check_silent, pages, width, scheme):
-    opened = visit(pages / "hostile_kernels.html", width, scheme)
+def test_names_are_text_and_bars_lie_within_narrow_pages(visit, check_silent, pages):
+    opened = visit(pages / "hostile_kernels.html", 390, "dark")
     titles = opened.locator(BARS).evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
     assert any(HOSTILE[0] in title for title in titles)
     assert opened.evaluate("window.hacked") is None

@@ -56,9 +56,8 @@ def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     assert opened.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("name", ["recorded"])
-def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages, name):
-    opened = visit(pages / f"{name}.html")
+def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages):
+    opened = visit(pages / "recorded.html")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")  # print does not wait for anything behind it
     widths = "all => all.map(each => Math.round(each.getBoundingClientRect().width))"
     assert set(opened.locator(".plot .main-svg:visible").evaluate_all(widths)) == {690}
