@@ -18,9 +18,9 @@ from tcprof.cli.options import (
     WIDE,
     WINDOW,
     Asked,
+    CliOption,
     find_stored,
     format_option,
-    option,
     paths_argument,
     select_rows,
     takes,
@@ -42,35 +42,28 @@ SIDES = paths_argument(
     "program, or NAME for NAME-1, NAME-2 and so on; or runs in a store: main@latest, main@-5.. for the last five, "
     "commit:HASH. LABEL=PATH gives a side another name.",
 )
-COMPARED_OUTPUT = option(
-    *("output", Path | None, None),
+COMPARED_OUTPUT = CliOption("output", Path | None, None, "-o", "--output").means(
     "Also write an HTML page to this file; if its suffix is that of another format, write that format instead of "
-    "printing.",
-    *("-o", "--output"),
+    "printing."
 )
-MAP = option(
-    *("renamed", list[str] | None, None, "A range that was renamed since the baseline.", "--map"), metavar="OLD=NEW"
+MAP = CliOption("renamed", list[str] | None, None, "--map", metavar="OLD=NEW").means(
+    "A range that was renamed since the baseline."
 )
 GATE = (
-    option(
-        *("fail_if", list[str] | None, None),
+    CliOption("fail_if", list[str] | None, metavar="CONDITION").means(
         "A condition, such as 'time > +5%' or 'tensor_active\\[step / forward] < 30': exit with status 1 if it "
-        "holds, 5 if it is inconclusive.",
-        metavar="CONDITION",
+        "holds, 5 if it is inconclusive."
     )
-    | option(
-        *("gate_file", Path | None, None),
-        "Read --fail-if conditions from \\[tool.tcprof.gate] in a pyproject.toml, or from another TOML file.",
-        "--gate",
-        metavar="FILE",
+    | CliOption("gate_file", Path | None, None, "--gate", metavar="FILE").means(
+        "Read --fail-if conditions from \\[tool.tcprof.gate] in a pyproject.toml, or from another TOML file."
     )
-    | option("strict", bool, False, "Also fail, with status 1, if a condition is inconclusive.")
+    | CliOption("strict", bool, False).means("Also fail, with status 1, if a condition is inconclusive.")
 )
-MISMATCH = option(
-    "allow_mismatch", bool, False, "Compare even if one side has no GPU work and the result is meaningless."
+MISMATCH = CliOption("allow_mismatch", bool, False).means(
+    "Compare even if one side has no GPU work and the result is meaningless."
 )
-ALL = option(
-    "everything", bool, False, "Show everything: all quantities, ranges, modules and kernels, and the notes.", "--all"
+ALL = CliOption("everything", bool, False, "--all").means(
+    "Show everything: all quantities, ranges, modules and kernels, and the notes."
 )
 _FORMATS = formats_for("rows", "gate")
 _JUNIT = "junit"

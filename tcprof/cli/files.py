@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tcprof.cli import app
-from tcprof.cli.options import FORCE, NO_CACHE, PAGE, PEAK, RECORDING, WARM_UP, WINDOW, Asked, Options, option, takes
+from tcprof.cli.options import FORCE, NO_CACHE, PAGE, PEAK, RECORDING, WARM_UP, WINDOW, Asked, CliOption, Options, takes
 from tcprof.cli.output import (
     add_suffix,
     check_suffix,
@@ -31,7 +31,7 @@ FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof
 
 def output_to(help_text: str) -> Options:
     """Declare the option for the file that a command writes."""
-    return option("output", Path | None, None, help_text, "-o", "--output")
+    return CliOption("output", Path | None, None, "-o", "--output").means(help_text)
 
 
 def _check_output(asked: Asked, output: Path, suffix: str, *, for_recording: bool = False) -> Path:
@@ -103,13 +103,11 @@ def save(asked: Asked) -> None:
     RECORDING,
     output_to("Folder for the frames, created if absent; with --figure, the file to draw: .svg, .png or .html."),
     *(WINDOW, WARM_UP),
-    option("file_format", FrameFormat, "csv", "File format of the frames.", "--format"),
-    option(
-        *("chrome_trace", Path | None, None),
-        "Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
-        metavar="FILE",
+    CliOption("file_format", FrameFormat, "csv", "--format").means("File format of the frames."),
+    CliOption("chrome_trace", Path | None, metavar="FILE").means(
+        "Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz."
     ),
-    option("figure", FigureName | None, None, "Draw this figure of the page instead of writing frames."),
+    CliOption("figure", FigureName | None).means("Draw this figure of the page instead of writing frames."),
     *(NO_CACHE, FORCE),
 )
 def export(asked: Asked) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import NO_CACHE, TABLE, WIDE, Asked, limit_to, option, paths_argument, takes
+from tcprof.cli.options import NO_CACHE, TABLE, WIDE, Asked, CliOption, limit_to, paths_argument, takes
 from tcprof.cli.output import BRIEF, TEXT, print_document, print_notes, progress_of, read_recording, write_page
 from tcprof.cli.streams import echo, echo_path
 from tcprof.errors import UsageError
@@ -34,32 +34,22 @@ def explain(ctx: typer.Context) -> None:
         echo(f"{ctx.get_help()}\n")
 
 
-STORE = option(
-    *("store", str | None, None),
+STORE = CliOption("store", str | None, metavar="URL", envvar="TCPROF_STORE", show_envvar=True).means(
     "The store: sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE; by default .tcprof/history.db of the "
-    "project.",
-    metavar="URL",
-    envvar="TCPROF_STORE",
-    show_envvar=True,
+    "project."
 )
-BRANCH = option("branch", str | None, None, "Only runs of this branch.", metavar="NAME")
+BRANCH = CliOption("branch", str | None, metavar="NAME").means("Only runs of this branch.")
 FACTS = (
-    option("commit", str, "", "The commit; by default git's HEAD.", metavar="HASH")
-    | option(*("commit_time", str, "", "Commit time in ISO 8601; by default from git."), metavar="TIME")
-    | option("branch", str, "", "Branch; by default git's current one.", metavar="NAME")
-    | option("label", str, "", "A label of your choice.", metavar="TEXT")
-    | option("program", str, "", "The program; by default as recorded.", metavar="NAME")
-    | option(
-        *("config", list[str] | None, None, "The program's settings; other values start another series."),
-        metavar="KEY=VALUE",
+    CliOption("commit", str, "", metavar="HASH").means("The commit; by default git's HEAD.")
+    | CliOption("commit_time", str, "", metavar="TIME").means("Commit time in ISO 8601; by default from git.")
+    | CliOption("branch", str, "", metavar="NAME").means("Branch; by default git's current one.")
+    | CliOption("label", str, "", metavar="TEXT").means("A label of your choice.")
+    | CliOption("program", str, "", metavar="NAME").means("The program; by default as recorded.")
+    | CliOption("config", list[str] | None, metavar="KEY=VALUE").means(
+        "The program's settings; other values start another series."
     )
-    | option(
-        "power_limit",
-        float | None,
-        None,
-        "The GPUs' power limit; each limit has its own series.",
-        metavar="WATTS",
-        min=1,
+    | CliOption("power_limit", float | None, metavar="WATTS", min=1).means(
+        "The GPUs' power limit; each limit has its own series."
     )
 )
 RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved analyses, or folders of them.")
@@ -71,7 +61,7 @@ RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved ana
 @takes(
     RECORDINGS,
     FACTS,
-    option("keep", bool, False, "Also keep the analyses, so that commands can read main@latest and the like."),
+    CliOption("keep", bool, False).means("Also keep the analyses, so that commands can read main@latest and the like."),
     *(STORE, TABLE, NO_CACHE),
 )
 def add(asked: Asked) -> None:
@@ -161,14 +151,12 @@ def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers
 
 @history.command(epilog="Examples:\n\ntcprof history trend\n\ntcprof history trend --metric step_ns --confirm")
 @takes(
-    option("metric", list[str] | None, None, "Only this metric, such as step_ns.", metavar="NAME"),
-    option(
-        *("branch", str | None, None),
-        "The branch; by default the one that is checked out, else main or master, else the one with the most runs.",
-        metavar="NAME",
+    CliOption("metric", list[str] | None, metavar="NAME").means("Only this metric, such as step_ns."),
+    CliOption("branch", str | None, metavar="NAME").means(
+        "The branch; by default the one that is checked out, else main or master, else the one with the most runs."
     ),
-    option("program", str | None, None, "The program; by default that of the newest run.", metavar="NAME"),
-    option("confirm", bool, False, "If the last runs deviate but are too few to be sure, say what to record."),
+    CliOption("program", str | None, metavar="NAME").means("The program; by default that of the newest run."),
+    CliOption("confirm", bool, False).means("If the last runs deviate but are too few to be sure, say what to record."),
     *(limit_to(20, "Number of series to show; 0 for all."), STORE, TABLE, WIDE),
 )
 def trend(asked: Asked) -> None:

@@ -34,18 +34,23 @@ _FORMAT_HELP = "Output format; by default from the suffix of -o, otherwise text.
 _READING = ("window", "warm_up", "peak_tflops", "no_cache")
 
 
-def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **settings: Any) -> Options:
-    """Declare an option, by default called as its parameter."""
-    flags = flags or (f"--{name.replace('_', '-')}",)
-    if kind is bool:
-        settings["metavar"] = " "  # a flag takes no value, of which typer would show the type
-    return {name: (Annotated[kind, typer.Option(*flags, help=help_text, **settings)], default)}
+class CliOption:
+    """An option of a command, by default called as its parameter."""
+
+    def __init__(self, name: str, kind: Any, default: Any = None, *flags: str, **settings: Any) -> None:
+        self.name, self.kind, self.default, self.settings = name, kind, default, settings
+        self.flags = flags or (f"--{name.replace('_', '-')}",)
+        if kind is bool:
+            settings["metavar"] = " "  # a flag takes no value, of which typer would show the type
+
+    def means(self, help_text: str) -> Options:
+        """Give the option its help, and declare it."""
+        option = typer.Option(*self.flags, help=help_text, **self.settings)
+        return {self.name: (Annotated[self.kind, option], self.default)}
 
 
-COLOR = option(
-    *("color", Literal["auto", "always", "never"], "auto"),
-    "Terminal colours; auto uses them where supported, unless NO_COLOR is set.",
-    callback=choose_color,
+COLOR = CliOption("color", Literal["auto", "always", "never"], "auto", callback=choose_color).means(
+    "Terminal colours; auto uses them where supported, unless NO_COLOR is set."
 )
 
 
@@ -64,12 +69,13 @@ def format_option(formats: tuple[str, ...], help_text: str = _FORMAT_HELP) -> Op
         return text
 
     settings = {"metavar": "|".join(formats), "parser": check, "autocompletion": lambda: [*formats]}
-    return option("output_format", str | None, None, help_text, "--format", show_default=False, **settings) | COLOR
+    written = CliOption("output_format", str | None, None, "--format", show_default=False, **settings)
+    return written.means(help_text) | COLOR
 
 
 def limit_to(default: int, help_text: str = "Number of rows to show, most GPU time first; 0 for all.") -> Options:
     """Declare the option for the number of rows."""
-    return option("limit", int, default, help_text, min=0)
+    return CliOption("limit", int, default, min=0).means(help_text)
 
 
 def find_stored(ctx: typer.Context, path: Path) -> Path:
@@ -93,55 +99,46 @@ RecordingArgument = Annotated[
     ),
 ]
 RECORDING: Options = {"recording": (RecordingArgument, inspect.Parameter.empty)}
-NSYS = option("nsys", Path | None, None, "Path of the nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
-WIDE = option("wide", bool, False, "Show all columns and whole names in tables, however long the lines get.")
-FORCE = option("force", bool, False, "Overwrite files that tcprof did not write; never overwrites recordings.")
-WINDOW = option(
-    *("window", Window, "gpu"),
+NSYS = CliOption("nsys", Path | None, envvar="TCPROF_NSYS", show_envvar=True).means("Path of the nsys to use.")
+WIDE = CliOption("wide", bool, False).means("Show all columns and whole names in tables, however long the lines get.")
+FORCE = CliOption("force", bool, False).means("Overwrite files that tcprof did not write; never overwrites recordings.")
+WINDOW = CliOption("window", Window, "gpu").means(
     "Window for figures from samples: gpu (from a range's first GPU activity to its last), host (the range on the "
-    "CPU) or busy (only while its GPU work runs).",
+    "CPU) or busy (only while its GPU work runs)."
 )
-WARM_UP = option(
-    *("warm_up", str | None, None),
+WARM_UP = CliOption("warm_up", str | None, metavar="N|all").means(
     "Exclude the first N steps from the figures per range, or (all) count every step; by default, tcprof excludes the "
-    "warm-up that it detects.",
-    metavar="N|all",
+    "warm-up that it detects."
 )
-PEAK = option(
-    *("peak_tflops", float | None, None),
-    "Peak in TFLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the boost clock.",
-    metavar="TFLOPS",
+PEAK = CliOption("peak_tflops", float | None, metavar="TFLOPS").means(
+    "Peak in TFLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the boost clock."
 )
-NAMES = option("gpu", int | None, None, "Only this GPU.") | option(
-    "pattern", str | None, None, "Only names that match.", "--filter", metavar="REGEX"
+NAMES = CliOption("gpu", int | None).means("Only this GPU.") | CliOption(
+    "pattern", str | None, None, "--filter", metavar="REGEX"
+).means("Only names that match.")
+ROWS = NAMES | CliOption("depth", int | None, min=0).means(
+    "Only ranges or modules up to this nesting depth; 1 is the outermost."
 )
-ROWS = NAMES | option(
-    "depth", int | None, None, "Only ranges or modules up to this nesting depth; 1 is the outermost.", min=0
+EVERY = CliOption("every", bool, False, "--all").means(
+    "Show every range, including ops, library ranges, and similar ranges one by one."
 )
-EVERY = option(
-    "every", bool, False, "Show every range, including ops, library ranges, and similar ranges one by one.", "--all"
+NOTES = CliOption("notes", bool, False).means("Also show the evidence, and what the figures cover.")
+NO_CACHE = CliOption("no_cache", bool, False).means(
+    "Do not read or write cached analyses; TCPROF_CACHE=0 turns the cache off for all commands."
 )
-NOTES = option("notes", bool, False, "Also show the evidence, and what the figures cover.")
-NO_CACHE = option(
-    *("no_cache", bool, False),
-    "Do not read or write cached analyses; TCPROF_CACHE=0 turns the cache off for all commands.",
-)
-OUTPUT = option(
-    *("output", Path | None, None),
-    "Write to this file instead of the terminal; a name without a suffix gets the format's suffix.",
-    *("-o", "--output"),
+OUTPUT = CliOption("output", Path | None, None, "-o", "--output").means(
+    "Write to this file instead of the terminal; a name without a suffix gets the format's suffix."
 )
 LIST = format_option(LIST_FORMATS) | OUTPUT | FORCE
 TABLE = format_option(TABLE_FORMATS) | OUTPUT | FORCE
 PRINT = NOTES | TABLE | NO_CACHE
 PAGE = (
-    option("title", str | None, None, "Title of the page.")
-    | option("theme", Theme, Theme.AUTO, "Colours of the page; auto follows the reader's system.")
-    | option(
-        *("plotlyjs", PlotlyScript, PlotlyScript.EMBED),
-        "Where the page loads plotly.js from: itself, a file beside it, or the network.",
+    CliOption("title", str | None).means("Title of the page.")
+    | CliOption("theme", Theme, Theme.AUTO).means("Colours of the page; auto follows the reader's system.")
+    | CliOption("plotlyjs", PlotlyScript, PlotlyScript.EMBED).means(
+        "Where the page loads plotly.js from: itself, a file beside it, or the network."
     )
-    | option("open_it", bool, False, "Open the page in the browser.", "--open")
+    | CliOption("open_it", bool, False, "--open").means("Open the page in the browser.")
 )
 
 

@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from tcprof.cli import app
 from tcprof.cli.files import name_copy, write_copy
-from tcprof.cli.options import FORCE, NSYS, WIDE, Asked, option, takes
+from tcprof.cli.options import FORCE, NSYS, WIDE, Asked, CliOption, takes
 from tcprof.cli.output import TEXT, origin_of, print_document, print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
 from tcprof.errors import OutputError, StoppedError, TcprofError
@@ -46,72 +46,57 @@ class ProfileCommand(TyperCommand):
         return super().parse_args(ctx, [*ours, "--", *program])
 
 
-REPORT = option(
-    *("output", Path | None, None),
+REPORT = CliOption("output", Path | None, None, "-o", "--output").means(
     "The report; by default SCRIPT.nsys-rep in this folder. As in nsys, %q{NAME} is the environment variable NAME, %h "
-    "the host, %p the process ID, %n the next free number.",
-    *("-o", "--output"),
+    "the host, %p the process ID, %n the next free number."
 )
 CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
-    option(
-        *("gpus", str, "all"),
-        "GPUs to sample: all, none, or numbers such as 0,2.",
+    CliOption(
+        "gpus",
+        str,
+        "all",
         callback=lambda text: "all" if text.startswith(("GPU-", "MIG-")) else text,  # names that CUDA knows, not nsys
         envvar="CUDA_VISIBLE_DEVICES",
+    ).means("GPUs to sample: all, none, or numbers such as 0,2.")
+    | CliOption("frequency_hz", int, 20_000, "--frequency").means("Samples per second.")
+    | CliOption("metrics", str, "tcprof", metavar="tcprof|default|FILE").means(
+        "What to sample: tcprof (exact tensor cycles where available), default (nsys's own set) or a metric-set file."
     )
-    | option("frequency_hz", int, 20_000, "Samples per second.", "--frequency")
-    | option(
-        *("metrics", str, "tcprof"),
-        "What to sample: tcprof (exact tensor cycles where available), default (nsys's own set) or a metric-set file.",
-        metavar="tcprof|default|FILE",
-    )
-    | option(
-        *("capture_range", str, "none"),
+    | CliOption("capture_range", str, "none").means(
         "What to record: none (tcprof chooses the steps), cudaProfilerApi (between start() and stop() of "
-        "torch.cuda.profiler) or nvtx:NAME (the first range of that name).",
+        "torch.cuda.profiler) or nvtx:NAME (the first range of that name)."
     )
-    | option(
-        *("capture_range_end", str, "stop"),
+    | CliOption("capture_range_end", str, "stop", metavar="stop|repeat|repeat:N|...").means(
         "After the first capture: stop (record no more), repeat:N (make N reports, NAME.1 to NAME.N) or another value "
-        "that nsys accepts. The program keeps running.",
-        metavar="stop|repeat|repeat:N|...",
+        "that nsys accepts. The program keeps running."
     )
-    | option("delay_s", float | None, None, "Start recording after this time.", "--delay", metavar="SECONDS")
-    | option(
-        *("duration_s", float | None, None),
-        "Record for at most this long; by default 60 seconds unless the program has steps.",
-        "--duration",
-        metavar="SECONDS",
+    | CliOption("delay_s", float | None, None, "--delay", metavar="SECONDS").means("Start recording after this time.")
+    | CliOption("duration_s", float | None, None, "--duration", metavar="SECONDS").means(
+        "Record for at most this long; by default 60 seconds unless the program has steps."
     )
-    | option(
-        *("cuda_graph_trace", GraphTrace | None, None),
+    | CliOption("cuda_graph_trace", GraphTrace | None).means(
         "Record CUDA graphs as a whole (graph) or kernel by kernel (node, which is slower); by default node, unless "
-        "--annotate is off or the script imports JAX.",
+        "--annotate is off or the script imports JAX."
     )
-    | option(
-        *("annotate", Annotate, "auto"),
+    | CliOption("annotate", Annotate, "auto").means(
         "NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op (ops), also "
-        "operand sizes (shapes), or none (off).",
+        "operand sizes (shapes), or none (off)."
     )
-    | option("steps", int, 20, "Number of steps to record; more if together they take under 3 seconds.", min=1)
-    | option("whole", bool, False, "Record the whole program, not only some steps.")
-    | option("stop", bool, False, "End the program when its steps are recorded.")
+    | CliOption("steps", int, 20, min=1).means("Number of steps to record; more if together they take under 3 seconds.")
+    | CliOption("whole", bool, False).means("Record the whole program, not only some steps.")
+    | CliOption("stop", bool, False).means("End the program when its steps are recorded.")
 )
 RUNS = (
-    option("repeat", int, 1, "Number of runs to record, for comparisons.", min=1)
-    | option("sudo", bool, False, "Run nsys as root, and the program as you.")
-    | option("redact", bool, False, "Also write a copy that is safe to share.")
+    CliOption("repeat", int, 1, min=1).means("Number of runs to record, for comparisons.")
+    | CliOption("sudo", bool, False).means("Run nsys as root, and the program as you.")
+    | CliOption("redact", bool, False).means("Also write a copy that is safe to share.")
 )
-MACHINE = option(
-    *("python", str | None, None),
-    "The Python that runs a script or a module; by default that of the active environment.",
-    metavar="PATH",
-) | option(
-    *("job", str, ""),
-    "The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF.",
-    metavar="NAME",
+MACHINE = CliOption("python", str | None, metavar="PATH").means(
+    "The Python that runs a script or a module; by default that of the active environment."
+) | CliOption("job", str, "", metavar="NAME").means(
+    "The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF."
 )
-DRY_RUN = option("dry_run", bool, False, "Print an nsys command line for another machine, and record nothing.")
+DRY_RUN = CliOption("dry_run", bool, False).means("Print an nsys command line for another machine, and record nothing.")
 
 
 @app.command(

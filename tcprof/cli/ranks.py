@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcprof.cli import app
-from tcprof.cli.options import TABLE, WIDE, Asked, limit_to, option, paths_argument, takes
+from tcprof.cli.options import TABLE, WIDE, Asked, CliOption, limit_to, paths_argument, takes
 from tcprof.cli.output import find_reports, print_document, print_lines, print_path, progress, progress_of, write_page
 from tcprof.errors import UsageError
 from tcprof.render.html import USUAL, PageOptions
@@ -22,29 +22,20 @@ RECORDINGS = paths_argument(
     "The recordings or saved analyses of a job, each of one or more ranks; or folders with them.",
 )
 READING = (
-    option(
-        *("rank_from", str | None, None),
-        "Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank.",
-        metavar="REGEX",
+    CliOption("rank_from", str | None, metavar="REGEX").means(
+        "Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank."
     )
-    | option("jobs", int | None, None, "Number of processes.", min=1, show_default="all cores")
-    | option(
-        *("dask", str | None, None),
+    | CliOption("jobs", int | None, min=1, show_default="all cores").means("Number of processes.")
+    | CliOption("dask", str | None, metavar="ADDRESS", envvar="DASK_SCHEDULER_ADDRESS").means(
         "The Dask scheduler whose workers read the recordings: an address, a scheduler file, or local. The workers "
-        "must be able to reach the files.",
-        metavar="ADDRESS",
-        envvar="DASK_SCHEDULER_ADDRESS",
+        "must be able to reach the files."
     )
 )
-PER_STEP = option(
-    *("per_step", str | None, None),
-    "Work per step of the whole job, such as '4096 tokens' or '256 images', for throughput.",
-    metavar="TEXT",
+PER_STEP = CliOption("per_step", str | None, metavar="TEXT").means(
+    "Work per step of the whole job, such as '4096 tokens' or '256 images', for throughput."
 )
-SAVE = option(
-    *("save", Path | None, None),
-    "Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them.",
-    metavar="FOLDER",
+SAVE = CliOption("save", Path | None, metavar="FOLDER").means(
+    "Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them."
 )
 _FEW = 16  # ranks that are listed
 LIMIT = limit_to(_FEW, "Number of ranks to show, the slowest first; 0 for all.")

@@ -6,7 +6,7 @@ import typer
 
 from tcprof import units
 from tcprof.cli import app
-from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, option, takes
+from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, CliOption, takes
 from tcprof.cli.output import print_document, progress
 from tcprof.cli.streams import echo
 from tcprof.errors import INSTALL_EXTRA, UsageError
@@ -63,7 +63,7 @@ def workloads(asked: Asked) -> None:
 
 
 @app.command(epilog="Examples:\n\ntcprof cache\n\ntcprof cache --clear")
-@takes(option("clear", bool, False, "Remove all cached analyses; recordings stay."))
+@takes(CliOption("clear", bool, False).means("Remove all cached analyses; recordings stay."))
 def cache(asked: Asked) -> None:
     """Show where cached analyses are and how much space they take, or remove them.
 
@@ -89,10 +89,8 @@ def cache(asked: Asked) -> None:
 
 @app.command(epilog="Example:\n\ntcprof mcp --root runs/")
 @takes(
-    option(
-        *("root", list[Path], [Path()]),
-        "Folder of recordings that agents may read; repeat it for several folders.",
-        metavar="DIR",
+    CliOption("root", list[Path], [Path()], metavar="DIR").means(
+        "Folder of recordings that agents may read; repeat it for several folders."
     )
 )
 def mcp(asked: Asked) -> None:

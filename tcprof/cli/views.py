@@ -14,8 +14,8 @@ from tcprof.cli.options import (
     WIDE,
     WINDOW,
     Asked,
+    CliOption,
     limit_to,
-    option,
     select_rows,
     takes,
 )
@@ -23,37 +23,28 @@ from tcprof.cli.streams import echo
 from tcprof.errors import InputError, UsageError
 from tcprof.views import ROWS_SHOWN, Order
 
-SCREEN_LIMIT = option(
-    "limit",
-    int | None,
-    None,
-    "Number of rows in each table; by default up to 5, so that everything fits in 30 lines.",
-    min=1,
+SCREEN_LIMIT = CliOption("limit", int | None, min=1).means(
+    "Number of rows in each table; by default up to 5, so that everything fits in 30 lines."
 )
-FIT = option(
-    *("kernels", bool, True),
+FIT = CliOption("kernels", bool, True, "--kernels/--no-kernels").means(
     "Fit the kernels' figures to the samples, to get the share of tensor kernels; --no-kernels reads large recordings "
-    "faster.",
-    "--kernels/--no-kernels",
+    "faster."
 )
-KERNELS = option(
-    *("by", Literal["kernel", "path"], "kernel"),
-    "One row per kernel and launch geometry, or per kernel, launch geometry and path.",
-) | option("without_tensor_cores", bool, False, "Only kernels that do not use the Tensor Cores, with their total.")
-MODULES = option(
-    "sort", Order, Order.CALLS, "Order of sibling modules: by first call, by time, or by time above ideal."
-) | option("fold", bool, True, "Show similar layers as one row.", "--fold/--no-fold")
-TIMELINE = option(
-    *("step", str | None, None),
-    "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time.",
-    metavar="NAME",
-) | option("gaps", bool, False, "Show the GPU's idle time by cause and range, then its longest gaps.")
+KERNELS = CliOption("by", Literal["kernel", "path"], "kernel").means(
+    "One row per kernel and launch geometry, or per kernel, launch geometry and path."
+) | CliOption("without_tensor_cores", bool, False).means(
+    "Only kernels that do not use the Tensor Cores, with their total."
+)
+MODULES = CliOption("sort", Order, Order.CALLS).means(
+    "Order of sibling modules: by first call, by time, or by time above ideal."
+) | CliOption("fold", bool, True, "--fold/--no-fold").means("Show similar layers as one row.")
+TIMELINE = CliOption("step", str | None, metavar="NAME").means(
+    "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time."
+) | CliOption("gaps", bool, False).means("Show the GPU's idle time by cause and range, then its longest gaps.")
 KERNEL_LIMIT = limit_to(15, "Number of kernels to show, longest first; 0 for all.")
 MODULE_LIMIT = limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all.")
-NCU = option(
-    *("ncu", str | None, None),
-    "Print only the Nsight Compute command that profiles the longest matching kernel.",
-    metavar="REGEX",
+NCU = CliOption("ncu", str | None, metavar="REGEX").means(
+    "Print only the Nsight Compute command that profiles the longest matching kernel."
 )
 
 
