@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, assert_rows, small_trace
 from commands import Run
-from jobs import NCCL, US, make_job, noisy, reduce_once
+from jobs import NCCL, TRANSFER, US, make_job, noisy, reduce_once
 
 from tcprof import read
 from tcprof.errors import InputError
@@ -29,6 +29,7 @@ from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import Times, find_pace, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
+from tcprof.ranks.waiting import sum_kinds
 from tcprof.sources.registry import JOB_FILE
 from tcprof.units import format_ns
 
@@ -560,6 +561,14 @@ def test_recorded_jobs(job: str, cause: str, saves_ms: float) -> None:
     assert (slow["rank"], judge_job(recorded)[1][:7]) == (1, "Rank 1 ")
     assert re.search(cause, slow["cause"])
     assert slow["saves_ns"] == pytest.approx(saves_ms * 1e6, rel=0.001, nan_ok=True)
+
+
+def test_collectives_are_summed_by_kernel(tmp_path: Path) -> None:
+    (row,) = sum_kinds(join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0])).collectives).to_dict("records")
+    assert (row["name"], row["launch_count"]) == (NCCL, 1)
+    assert row["transfer_ns"] == pytest.approx(TRANSFER, abs=US)
+    assert row["wait_ns"] == pytest.approx(300 * US, rel=0.1), "three of four ranks wait for the input of one"
+    assert row["duration_ns"] == row["wait_ns"] + row["transfer_ns"]
 
 
 @pytest.mark.parametrize(

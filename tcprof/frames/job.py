@@ -92,6 +92,19 @@ COLLECTIVES = Schema(
     key=("rank", "step", "place"),
 )
 
+COLLECTIVE_KINDS = Schema(
+    "collective_kinds",
+    "The collectives of one kernel, means per step and rank. What they move, nsys's exports do not contain.",
+    (
+        Text("name").means("The kernel's name."),
+        Float("launch_count", title="Per step").means("How many a step has."),
+        Float("duration_ns", title="Time").means("How long they run, beside other kernels or not."),
+        Float("wait_ns", title="Waiting").means("Part of duration_ns spent waiting for the last rank to start."),
+        Float("transfer_ns", title="Transfer").means("The rest of duration_ns: how long they run on the last rank."),
+    ),
+    key=("name",),
+)
+
 RANK_PARTS = Schema(
     "rank_parts",
     "What the mean step of each rank consists of: the time of each kernel in each module and range.",

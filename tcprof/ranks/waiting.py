@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.arrays import Floats, Ints
+from tcprof.frames import COLLECTIVE_KINDS
 
 # Ranks that take part in a collective together leave it within 0.3 to 20 us, by the medians of 18 jobs on one host.
 _APART_NS = 50_000
@@ -100,6 +101,14 @@ def _find_partners(collective: pd.DataFrame, ranks: "pd.Index[int]", partner_set
 def _distance(periods: Floats, reference: Floats) -> Floats:
     apart: Floats = np.median(np.abs(periods - reference), axis=1)
     return apart
+
+
+def sum_kinds(matched: pd.DataFrame) -> pd.DataFrame:
+    """Sum the collectives of each kernel, see ``COLLECTIVE_KINDS``, longest first."""
+    rows = matched.assign(transfer_ns=matched["duration_ns"] - matched["wait_ns"], launch_count=1.0)
+    steps = len(rows[["rank", "step"]].drop_duplicates())
+    sums = rows.groupby("name")[[*COLLECTIVE_KINDS.names[1:]]].sum() / max(steps, 1)
+    return COLLECTIVE_KINDS.conform(sums.sort_values("duration_ns", ascending=False).reset_index())
 
 
 def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:

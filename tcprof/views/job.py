@@ -6,11 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from tcprof.analysis.kernels.names import short_name
 from tcprof.findings.compared.verdict import describe_change
-from tcprof.frames import RANKS, Column, Quantity
+from tcprof.frames import COLLECTIVE_KINDS, RANKS, Column, Quantity
 from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
+from tcprof.ranks.waiting import sum_kinds
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.changes import CHANGE_HEADINGS, quantity_row
 from tcprof.views.document import VERDICT, WARNINGS, Chapter, Document, HeatMap, Medium, Notes, Only, Section
@@ -55,7 +57,7 @@ def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = (
     """Show the job's verdict, and ``limit`` ranks with the longest own time; on a page each rank in each step."""
     verdict, base, warnings = judge_job(job), describe_base(job), _list_warnings(job)
     parts = (
-        Only(Medium.SCREEN, lambda: (Notes(verdict), _list_ranks(job.ranks, limit), Notes(base))),
+        Only(Medium.SCREEN, lambda: (Notes(verdict), _list_ranks(job.ranks, limit), *_list_kinds(job), Notes(base))),
         Only(Medium.PAGE, lambda: (Notes(verdict, VERDICT), Notes(warnings, WARNINGS), *_list_page(job, links))),
     )
     data = {
@@ -64,6 +66,7 @@ def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = (
         "job": job.whole,
         "ranks": job.ranks,
         "rank_steps": job.rank_steps,
+        "collective_kinds": sum_kinds(job.collectives),
         "clocks": job.clocks.rename_axis("rank").reset_index(),
         "failures": [vars(failure) for failure in job.failures],
         "warnings": job.warnings,
@@ -78,7 +81,7 @@ def _list_page(job: Job, links: Sequence[str]) -> tuple[Section, ...]:
     note = _CELLS.format(several=f", or the mean of {width} steps" if width > 1 else "")
     return (
         Section("steps", "Every rank in every step", (Notes((note,)), cells)),
-        Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
+        Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE), *_list_kinds(job))),
         Section("base", "", (Notes(describe_base(job)),), chapter=Chapter.SOURCES),
     )
 
@@ -104,6 +107,17 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     return Table(
         "ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title, search="a rank"
     )
+
+
+def _list_kinds(job: Job) -> tuple[Table, ...]:
+    kinds, columns = sum_kinds(job.collectives), COLLECTIVE_KINDS.columns[1:]
+    rows = [
+        Row(short_name(row["name"]), tuple(Cell.of_column(row, column) for column in columns))
+        for row in kinds.to_dict("records")
+    ]
+    title = "Collectives, means per step and rank"
+    headings = tuple(map(Heading.of, columns))
+    return (Table("collectives", title, "Collective", headings, tuple(rows), caption=title),) if rows else ()
 
 
 def _list_warnings(job: Job) -> tuple[str, ...]:
