@@ -25,7 +25,7 @@ def make_steps(period: float, *, count: int = COUNT, spread: float = 0.02, proce
     periods = period * (1 + spread * np.random.default_rng(1).uniform(-1, 1, count))
     periods[0] *= 5
     start = np.concatenate([[0], np.cumsum(periods)[:-1]])
-    columns = {"process": process, "training": training, "start_ns": start, "end_ns": start + periods}
+    columns = {"process": process, "training": training, "start_ns": start, "end_ns": start + periods, "step_count": 1}
     return UNPROFILED.conform(pd.DataFrame(columns).astype({"start_ns": int, "end_ns": int}))
 
 
@@ -88,7 +88,7 @@ def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
 def test_an_interval_from_0_on_says_nothing(tmp_path):
     """Of five steps one took next to no time: an interval of their median reaches below it."""
     begins = np.cumsum([0, 500, 100, 2, 101, 554, 102]) * US
-    alone = pd.DataFrame({"process": 5, "training": True, "start_ns": begins, "end_ns": begins + US})
+    alone = pd.DataFrame({"process": 5, "training": True, "start_ns": begins, "end_ns": begins + US, "step_count": 1})
     analysis = read_with(record(tmp_path), UNPROFILED.conform(alone))
     assert measure_cost(analysis.analysis).unprofiled.low == 0
     (sentence,) = cost_sentences(analysis)

@@ -5,6 +5,7 @@ import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
+from tcprof.frames import UNPROFILED
 
 
 def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
@@ -19,7 +20,8 @@ def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
     begins = analysis.instances.groupby("range")["gpu_start_ns"].min().reindex(ours.index)
     if begins.notna().any():
         ours = ours.assign(start_ns=begins)[begins.notna()]
-    return _of_one_role(ours.assign(training=ours["name"] == STEP)[["process", "training", "start_ns", "end_ns"]])
+    ours = ours.assign(training=ours["name"] == STEP, step_count=1)
+    return _of_one_role(ours[list(UNPROFILED.names)])
 
 
 def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
@@ -52,9 +54,12 @@ def explain_mismatch(analysis: Analysis) -> str:
 
 
 def measure_step_times(steps: pd.DataFrame, warm_up: int = 0) -> "pd.Series[float]":
-    """Return the times in ns from one step's start to the next one's, of each process without its first steps."""
+    """Return the times in ns from one step's start to the next one's, of each process without its first steps.
+
+    Of several steps that were timed together it is their mean.
+    """
     ordered = steps.sort_values(["process", "start_ns"])
-    distance = ordered.groupby("process")["start_ns"].diff().shift(-1)
+    distance = ordered.groupby("process")["start_ns"].diff().shift(-1) / ordered["step_count"]
     is_kept = (ordered.groupby("process").cumcount() >= warm_up) & distance.notna()
     return distance[is_kept].astype(float)
 

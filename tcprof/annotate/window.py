@@ -137,11 +137,13 @@ class Window:
                 cuda.synchronize()
         self._write("w\n")
         until = time.monotonic() + _LONGEST_WAIT_S
-        while self._control[:] == WAITING:
+        phase: bytes = WAITING
+        while phase == WAITING:
             if time.monotonic() > until:
                 return OVER
             time.sleep(0.001)
-        return self._control[:]
+            phase = self._control[:]
+        return phase
 
     def close(self) -> None:
         """Write what is left to write of the steps that were timed."""

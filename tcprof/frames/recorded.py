@@ -245,12 +245,14 @@ GRAPH_NODES = Schema(
 UNPROFILED = Schema(
     "unprofiled",
     "Consecutive steps of the recorded program that ran without profiling; their timestamps are not on the "
-    "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records.",
+    "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records; a row "
+    "is a step, or several that together take 20 ms.",
     (
-        Number("process").means("Process that ran the step."),
-        Bool("training").means("Whether it is a training step; otherwise it is a model call."),
+        Number("process").means("Process that ran the steps."),
+        Bool("training").means("Whether they are training steps; otherwise they are model calls."),
         START,
         END,
+        Int("step_count").means("Number of steps."),
     ),
 )
 

@@ -117,7 +117,7 @@ LIKE_CALLS = r"OSRT_|OPENMP_|OPENGL_|VULKAN_|DX1\d_|D3D1\d_|PROFILER_OVERHEAD|CU
 NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table in (KERNELS, API_CALLS)}}
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
-UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
+UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time count:number")
 CAPTURED = _table("TCPROF_CAPTURED", "kind:number globalTid begin:time until:time", "name")
 RUN = _table("TCPROF_RUN", "", "name value")
 DRIVER_LOG = _table(

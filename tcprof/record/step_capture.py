@@ -50,7 +50,8 @@ class _StepLog:
     """The steps that a process has written down."""
 
     recorded: list[int] = field(default_factory=list)  # their ends, in ns
-    timed: list[tuple[bool, int, int]] = field(default_factory=list)  # whether they train; begins and ends, in ns
+    # Steps timed together: whether they train, begin and end in ns, and their number.
+    timed: list[tuple[bool, int, int, int]] = field(default_factory=list)
     waits: int = 0  # how often it has waited for nsys
     size: int = 0  # bytes that were read
 
@@ -175,7 +176,7 @@ class StepCapture(threading.Thread):
         return False
 
     def _time_steps(self) -> bool:
-        """Wait for enough unprofiled steps; the one that goes on is none."""
+        """Wait for enough unprofiled steps; those that go on are none."""
         self._has_ended.wait(_SETTLE_S)
         self._read_logs()
         begun = {process: len(log.timed) + 1 for process, log in self._logs.items()}
@@ -186,7 +187,10 @@ class StepCapture(threading.Thread):
             if time.monotonic() - self._progressed > self._options.longest_s and not self.is_ready.is_set():
                 self._show_meanwhile()
             age = time.monotonic() - began
-            count = max((len(log.timed) - begun.get(process, 1) for process, log in self._logs.items()), default=0)
+            count = max(
+                (sum(step[3] for step in log.timed[begun.get(process, 1) :]) for process, log in self._logs.items()),
+                default=0,
+            )
             return any(count >= fewest and age >= least_s for fewest, least_s in _ENOUGH_TIMED)
 
         is_met = self._wait_until(is_enough)
@@ -324,7 +328,8 @@ class StepCapture(threading.Thread):
                 elif kind == "w":
                     log.waits += 1
                 else:
-                    log.timed.append((numbers[0] == "1", int(numbers[1]), int(numbers[2])))
+                    begin, end, count = map(int, numbers[1:])
+                    log.timed.append((numbers[0] == "1", begin, end, count))
 
     def read_unprofiled(self) -> pd.DataFrame:
         """Return the steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
@@ -332,10 +337,9 @@ class StepCapture(threading.Thread):
         rows = [
             (process, *step)
             for process, log in sorted(self._logs.items() if first is not None else ())
-            # Where the program ended meanwhile, its end closed the last one
-            for step in log.timed[(first or {}).get(process, 1) : last.get(process, -1)]
+            for step in log.timed[(first or {}).get(process, 1) : last.get(process)]
         ]
-        steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns"])
+        steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns", "step_count"])
         begin = steps["start_ns"].min() if len(steps) else 0
         moved = {name: steps[name] - begin for name in ("start_ns", "end_ns")}
         return UNPROFILED.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))

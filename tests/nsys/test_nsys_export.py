@@ -22,7 +22,7 @@ from tcprof.nsys.run import Completed
 from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
-STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18]})
+STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18], "step_count": 1})
 REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 
 
@@ -112,14 +112,14 @@ def test_what_may_be_of_another_recording_is_not(report: Path, fake_nsys: Nsys, 
     [
         {"TCPROF_ALONE": [["x"]]},
         {"TCPROF_ALONE": 5},
-        {"TCPROF_RUN": [["program", "train"]], "TCPROF_ALONE": [[1, 1, 0, {}]]},
-        {"TCPROF_ALONE": [[1, 1, 0, 1 << 70]]},
+        {"TCPROF_RUN": [["program", "train"]], "TCPROF_ALONE": [[1, 1, 0, {}, 1]]},
+        {"TCPROF_ALONE": [[1, 1, 0, 1 << 70, 1]]},
         {"TCPROF_RUN": [["program", "\ud800"]]},
         {"version": 2},
     ],
 )
 def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Path, change: dict[str, object]):
-    known = {"format": "tcprof run", "version": 1, "begun_ns": [BEGUN], "TCPROF_ALONE": [[1, 1, 0, 5]], **change}
+    known = {"format": "tcprof run", "version": 1, "begun_ns": [BEGUN], "TCPROF_ALONE": [[1, 1, 0, 5, 1]], **change}
     (report.parent / "run.run.json").write_text(json.dumps(known), encoding="utf-8")
     assert steps_of(export := find_export(report, lambda: fake_nsys)) == []
     assert not NsysExport(export).recording().identity.program

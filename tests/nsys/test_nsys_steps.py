@@ -78,10 +78,11 @@ def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Pat
         *("train.html", "train.nsys-rep", "train.py", "train.run.json", "train.sqlite", "train.tcprof")
     ]
     steps = tcprof.read("train.tcprof").unprofiled
-    assert len(steps) >= 8
+    assert steps["step_count"].sum() >= 8
+    assert steps["step_count"].max() > 1  # short ones are timed together
     assert steps["training"].all()
     assert steps["start_ns"].is_monotonic_increasing
-    assert (steps["end_ns"] - steps["start_ns"] >= 5e6).all()
+    assert (steps["end_ns"] - steps["start_ns"] >= 5e6 * steps["step_count"]).all()
     (machine / "train.sqlite").unlink()  # a copy of the report and the steps beside it has them, too
     assert tcprof.read("train.nsys-rep").unprofiled.equals(steps)
 
@@ -116,7 +117,7 @@ print(torch.nn.Module.__call__.__closure__)
     shown = capfd.readouterr()
     assert "annotat" not in shown.err
     assert "None" in shown.out
-    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+    assert tcprof.read("train.tcprof").unprofiled["step_count"].sum() >= 8
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Pa
     assert profile(run, machine, program, "--steps", "6") == 0
     assert captures[0]._first_steps > 12
     assert not captures[0]._has_second
-    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+    assert tcprof.read("train.tcprof").unprofiled["step_count"].sum() >= 8
 
 
 def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path, captures, capfd) -> None:
@@ -203,7 +204,7 @@ def test_steps_that_come_late_replace_what_was_shown(run, machine: Path, capture
     assert profile(run, machine, program, "--steps", "6", "--duration", "0.2") == 0
     assert capfd.readouterr().out.count("Step time ") == 2
     assert captures[0]._has_second
-    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+    assert tcprof.read("train.tcprof").unprofiled["step_count"].sum() >= 8
 
 
 @pytest.mark.parametrize("is_shown", [True, False])

@@ -42,7 +42,13 @@ _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
 # What allocates and frees waits for the GPU, too; what is called Async does not.
 _WAITS = ("%Synchronize%", "cudaMalloc_v%", "cudaFree_v%", "cudaMallocHost%", "cudaHostAlloc%", "cudaFreeHost%")
 _SETUP_CALLS = ("cu%Load%", "cu%Malloc%", "cu%Alloc%", "cu%Free%", "cuMemCreate%", "cuMemMap%")
-_UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
+_UNPROFILED = {
+    "process": "process",
+    "training": "training",
+    "start": "start_ns",
+    "end": "end_ns",
+    "count": "step_count",
+}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
 
 
@@ -170,7 +176,8 @@ class NsysExport:
         """Read the steps of the run without a profiler, see ``tcprof.frames.UNPROFILED``; empty without such a run."""
         rows = self._database.read(Query(schema.UNPROFILED, required=tuple(_UNPROFILED)))
         columns = {ours: rows[theirs] for theirs, ours in _UNPROFILED.items()}
-        return UNPROFILED.conform(pd.DataFrame(columns | {"training": columns["training"] != 0}))
+        steps = pd.DataFrame(columns | {"training": columns["training"] != 0})
+        return UNPROFILED.conform(steps[steps["step_count"] > 0])
 
     def _read_driver_log(self) -> pd.DataFrame:
         facts = dict.fromkeys(("power", "powerLimit", "temperature", "clock", "reasons"), UNKNOWN)
