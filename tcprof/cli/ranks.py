@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,8 +107,10 @@ def _write_page(job: "Job", page: Path, paths: Sequence[Path], options: PageOpti
     from tcprof.views.job import view_job
 
     files = find_files(path for path in paths if not is_job(path))
-    links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
-    reports = [page and f"{page}#gpu={rank.gpu}" for rank in job.recordings for page in [links.get(rank.file, "")]]
+    count = Counter(stem for _, stem in {(file.parent, file.stem) for file in files})  # of a recording, saved or not
+    links = {file.stem: find_reports(page, file, [file.name])[0] for file in files if count[file.stem] == 1}
+    ranks = [(links.get(Path(rank.file).stem, ""), rank.gpu) for rank in job.recordings]
+    reports = [link and f"{link}#gpu={gpu}" for link, gpu in ranks]
     write_page(view_job(job, links=reports if any(reports) else ()), page, options)
 
 

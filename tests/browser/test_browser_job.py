@@ -76,7 +76,8 @@ def test_a_click_opens_the_page_of_a_rank(visit, run, tmp_path):
     opened.wait_for_url(f"{report.as_uri()}#gpu=0&step=*")
 
 
-def test_a_click_opens_the_gpu_and_step_where_a_report_has_several_ranks(visit, run, tmp_path):
+@pytest.mark.parametrize("name", ["job.sqlite", "job.tcprof"])
+def test_a_click_opens_the_gpu_and_step_where_a_report_has_several_ranks(visit, run, tmp_path, name):
     builder = TraceBuilder().gpu(0).gpu(1)
     for gpu, start in product((0, 1), range(0, 40 * MS, 5 * MS)):
         builder.range("step", start, start + 4 * MS, process=gpu + 1)
@@ -84,7 +85,8 @@ def test_a_click_opens_the_gpu_and_step_where_a_report_has_several_ranks(visit, 
     report = builder.write(tmp_path, "job.sqlite")
     write_identity(report, Identity(ranks=(Rank(0, 2, process=2), Rank(1, 2, process=1))))
     assert run("report", report, "-o", tmp_path / "job.html").status == 0
-    assert run("ranks", report, "-o", tmp_path / "ranks.html").status == 0
+    assert run("save", report, "-o", tmp_path / "job.tcprof").status == 0
+    assert run("ranks", tmp_path / name, "-o", tmp_path / "ranks.html").status == 0
     opened = visit(tmp_path / "ranks.html")
     opened.select_option("[data-order]", "rank")
     opened.locator(".heatmap canvas").click(position={"x": 10, "y": 10})
