@@ -63,7 +63,7 @@ def test_json_has_all_rows_and_columns(run: Run) -> None:
     }
 
 
-def test_kernels_are_selected_by_name_and_told_apart_by_path(run: Run) -> None:
+def test_kernels_are_selected_by_name_and_distinguished_by_path(run: Run) -> None:
     every = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT"))
     assert {row["name"][:6] for row in every} == {"nvjet_"}
     split = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT", "--by", "path"))

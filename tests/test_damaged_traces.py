@@ -124,7 +124,7 @@ def test_kernels_of_merged_ranks_are_in_their_own_steps(ranks: list[list[Event]]
 
 
 @pytest.mark.parametrize("name", ["{}", "[TP{}] 1"])
-def test_traces_of_more_gpus_than_are_told_apart_are_refused(name: str, tmp_path: Path) -> None:
+def test_traces_of_more_gpus_than_can_be_distinguished_are_refused(name: str, tmp_path: Path) -> None:
     ranks = [rank(name.format(number), name.format(number)) for number in range(100, 101 + MOST_GPUS)]
     with pytest.raises(InputError, match=f"more than {MOST_GPUS} GPUs"):
         tcprof.read(write(tmp_path / "a.json", [*chain(*ranks)]))

@@ -197,7 +197,7 @@ def seen(color, sight="usual"):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_classes_of_time_are_told_apart(sight):
+def test_classes_of_time_are_distinguished(sight):
     colors = {name: color for name, color in CLASS_COLORS.items() if color.startswith("#")}
     assert set(CLASS_COLORS) - set(colors) == {"idle"}, "which is hatched"
     near = {

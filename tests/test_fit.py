@@ -122,7 +122,7 @@ def test_counts_are_exact_where_the_gpu_is_idle_at_times(period: int) -> None:
     assert_right(run, found.value[run.launches.kind], 0.005)
 
 
-def test_kernels_that_run_at_once_are_told_apart() -> None:
+def test_kernels_that_run_at_once_are_distinguished() -> None:
     run = run_of(1, streams=2)
     assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.01)
 
@@ -145,7 +145,7 @@ def test_one_class_without_idle_is_known() -> None:
     assert half_interval(run, found) < 0.5
 
 
-def test_kernels_beside_each_other_are_told_apart_by_the_borders_between_them() -> None:
+def test_kernels_beside_each_other_are_distinguished_by_the_borders_between_them() -> None:
     run = run_of(5, (4, 7), (0.6, 0), number=1000, in_turn=True, idle=0.3)
     assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.005)
 

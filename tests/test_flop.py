@@ -154,7 +154,7 @@ def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_exec
     assert "2.15 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in describe_useful(analysis)[0]
 
 
-def test_useful_flop_and_those_on_tensor_cores_are_told_apart(read: Read) -> None:
+def test_useful_flop_and_those_on_tensor_cores_are_distinguished(read: Read) -> None:
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, 2 * 1024**3)
     step.op("aten::mm", 30, 40, [[1024, 1024]] * 2).works(35, name="sgemm_128x128_nn")
     said = describe_useful(read(step.sampled()))[0]

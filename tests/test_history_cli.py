@@ -116,7 +116,7 @@ def test_a_run_that_is_not_there_is_said(run: Run, name: str) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_runs_of_several_programs_are_told_apart(run: Run) -> None:
+def test_runs_of_several_programs_are_distinguished(run: Run) -> None:
     add(run, FP32)
     run("history", "add", FP16, "--program", "other", "--keep")
     done = run("show", "main@latest")

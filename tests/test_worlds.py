@@ -108,7 +108,7 @@ def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("us", "points"), [(10, 3), (200, 1)])
-def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: Path) -> None:
+def test_neighbouring_ranges_are_distinguished(us: float, points: float, tmp_path: Path) -> None:
     """Ranges of one kernel each, shorter than a sample or little longer, side by side at 80 and 1 %."""
     kernels = [Kernel("high", us, 0.8), Kernel("low", us, 0.01)]
     world = make_world(kernels, 40, 1, idle=0.2)
