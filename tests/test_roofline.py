@@ -136,8 +136,8 @@ class TestRoofline:
         assert slope.y[1] == fp16.y[0] == fp16.y[1] == pytest.approx(989.5e12)
         assert fp16.x[0] == pytest.approx(989.5e12 / rate)
         assert fp32.x[0] == pytest.approx(fp32.y[0] / rate)
-        assert "H200" in fp16.hovertext
-        assert "132 SMs" in fp32.hovertext
+        assert "H200" in fp16.hovertext[0]
+        assert "132 SMs" in fp32.hovertext[0]
 
     def test_without_a_known_bandwidth_roofs_have_no_slope(self, analysis):
         unknown = replace(analysis, gpus=analysis.gpus.assign(dram_bandwidth=np.nan))

@@ -66,6 +66,15 @@ def test_axe_finds_nothing_serious(visit, page, axe, scheme):
     assert [each for each in axe(visit(page, scheme=scheme)) if each[1] != "minor"] == []
 
 
+def test_ranks_stand_near_their_figures_on_a_wide_screen(visit, page):
+    heads = visit(page, width=1920).locator(".explorer thead th")
+    assert [round(heads.nth(place).bounding_box()["width"]) < 500 for place in (0, 1)] == [True, True]
+    box = heads.page.locator(".explorer .table-box").bounding_box()
+    assert heads.last.bounding_box()["x"] + heads.last.bounding_box()["width"] == pytest.approx(
+        box["x"] + box["width"], abs=20
+    )
+
+
 def test_a_click_opens_the_page_of_a_rank(visit, run, tmp_path):
     files = make_job(tmp_path, [[1000] * 8, [1500] * 8])
     report, job = tmp_path / "r1.html", tmp_path / "job.html"

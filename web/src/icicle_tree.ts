@@ -58,7 +58,7 @@ export function layOut(tree: Tree, focus: number, rank: readonly number[], narro
     for (const node of children[parent.node]) {
       const bar = { node, row: parent.row + 1, left, width: parent.width * tree.time[node] / tree.time[parent.node] };
       left += bar.width;
-      if (bar.width < narrowest) continue;
+      if (bar.width < narrowest && !(bar.row === 1 && KINDS[tree.kind[node]] === "idle")) continue; // between steps, idle is little, but asked for
       bars.push(bar);
       add(bar);
     }

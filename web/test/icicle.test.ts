@@ -28,6 +28,7 @@ test("what is zoomed in has all the width, below what it lies in; narrow bars ar
   assert.deepEqual(named(bars), ["step", "backward", "Tensor", "gemm"]);
   assert.deepEqual(bars.map(({ row, width }) => [row, width]), [[0, 1], [1, 1], [2, 0.8], [3, 0.8]]);
   assert.deepEqual(chainOf(tree, 6), [0, 4, 5, 6]);
+  assert.deepEqual(named(layOut(tree, 0, tree.start, 0.6)), ["step", "Idle"], "idle time of the step is there however little it is");
 });
 
 test("both icicles have one order: of the first begin, of the longest on either side, or of the largest difference", () => {

@@ -133,7 +133,7 @@ def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, s
         name=name,
         line={"color": color, "width": 1.6},
         showlegend=False,
-        hovertext=f"<b>{name}</b>{'<br>' * bool(source)}{source}",
+        hovertext=[f"<b>{name}</b>{'<br>' * bool(source)}{source}"] * len(x),
     )
 
 
@@ -210,7 +210,7 @@ def add_cache(
             name = f"L2 {units.format_value(rate, 'B/s')}"
             line = scatter(x=[start, end], y=[start * rate, end * rate], mode="lines+text", name=name)
             line.set(text=["", name], textposition="top left", showlegend=False, line={"color": _CACHE_COLOR})
-            hover = f"<b>{name}</b><br>{label(source, 100)}"
+            hover = [f"<b>{name}</b><br>{label(source, 100)}"] * 2
             figure.data.append(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
 
 

@@ -213,12 +213,13 @@ _MEMORY_TENSOR = (
 
 
 def list_rooflines(analysis: Analysis) -> tuple[Figure, ...]:
-    """List the roofline and time against Tensor Active, as far as they were recorded, or why not."""
+    """List the roofline and time against Tensor Active, as far as they were recorded."""
     if analysis.kernels.empty:
         return ()
     shared = tuple(filter(None, (_CIRCLES, describe_symbols(analysis))))
-    unplaced = (_ROOFLINE, *shared, *describe_unplaced(analysis)) if has_bytes(analysis.kernels) else ()
-    figures = [_figure(analysis, ROOFLINE, unplaced)]
+    figures = []
+    if has_bytes(analysis.kernels):
+        figures.append(_figure(analysis, ROOFLINE, (_ROOFLINE, *shared, *describe_unplaced(analysis))))
     if analysis.tensor_source != "none":
         figures.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME, *shared)))
     if analysis.kernels["dram_pct"].notna().any():

@@ -12,6 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.analysis import busiest_gpus
 from tcprof.analysis.folding import find_alike, fold_alike
 from tcprof.analysis.gaps import Gaps, list_gaps
+from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
@@ -54,7 +55,7 @@ from tcprof.views.recording import (
 from tcprof.views.recording.advice import MOST_SHOWN, list_leads, view_best, view_sections
 from tcprof.views.recording.explorer import list_explorer
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
-from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
+from tcprof.views.recording.kernels import NO_ROOFLINE, describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import OWN_DOMAINS
 from tcprof.views.recording.summary import summarize
@@ -304,7 +305,9 @@ def _set_ranges(
 def _plots(analysis: Analysis) -> tuple[Part, ...]:
     """List the plots, of which a reader chooses one, and the roles of steps."""
     figures = (*_steps(analysis), *list_rooflines(analysis))
-    return (*((Section("axes", "", figures, choice=True),) if figures else ()), *list_kind_tables(analysis))
+    axes = (Section("axes", "", figures, choice=True),) if figures else ()
+    lacks = len(analysis.kernels) and not has_bytes(analysis.kernels)
+    return (*axes, *((Notes((NO_ROOFLINE,)),) if lacks else ()), *list_kind_tables(analysis))
 
 
 def _steps(analysis: Analysis) -> tuple[Figure, ...]:

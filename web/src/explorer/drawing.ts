@@ -62,7 +62,8 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
   }));
   const rest = widths.reduce((sum, width) => sum + width, 0);
   const longest = model.grouping.rows.name.reduce((most, each, row) => Math.max(most, each.length + model.grouping.rows.tag[row].length), NAME);
-  Object.assign(table.style, { minWidth: `${NAME - 2 + rest}ch`, maxWidth: `${longest + 12 + rest}ch` });
+  table.style.minWidth = `${NAME - 2 + rest}ch`;
+  table.parentElement!.style.maxWidth = `${longest + 12 + rest}ch`; // names that are far from their figures are hard to follow
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),

@@ -121,7 +121,7 @@ export class Explorer {
   #show(): void {
     const { model } = this;
     this.#seen = model.seen();
-    const width = this.#table.parentElement!.clientWidth / letterWidth(this.#table);
+    const width = this.#table.closest(".explorer")!.clientWidth / letterWidth(this.#table);
     this.#columns = shownColumns(model, (title) => this.isShown(title), (title) => Boolean(this.#hidden.get(this.#by)?.has(title)), width);
     makeHead(this.#table, model, this.#columns, (key) => this.#sortBy(key));
     this.#table.setAttribute("aria-rowcount", String(this.#seen.length + 1));

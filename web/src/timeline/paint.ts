@@ -89,9 +89,10 @@ function paintTicks(pen: Pen, { height, width, inks }: Frame, across: Across, ti
     const left = Math.round(across(seconds)) + 0.5;
     if (left < GUTTER - 1) continue;
     pen.fillStyle = isStrong ? inks.soft : inks.line;
-    pen.fillRect(left - 0.5, isStrong ? 2 : AXIS - 4, 1, height);
     const right = left + 12 + widthOf(pen, text);
-    if (right > width + 8 || taken.some(([from, to]) => left < to && right > from)) continue;
+    const isNamed = right <= width + 8 && !taken.some(([from, to]) => left < to && right > from);
+    pen.fillRect(left - 0.5, isStrong && isNamed ? 2 : AXIS - 4, 1, height);
+    if (!isNamed) continue;
     pen.fillStyle = isStrong ? inks.ink : inks.soft;
     pen.fillText(text, left + 4, AXIS / 2);
     taken.push([left, right]);
