@@ -137,9 +137,13 @@ def profile(arguments: list[str]) -> int:
     if session:
         control("start", [f"--session={session}", f"--output={base}"])
     status = run_program(arguments[len(options) :])
-    if session and not Path(tempfile.gettempdir(), session).read_text():  # nothing is recorded any more
-        return status
-    base = Path(Path(tempfile.gettempdir(), session).read_text()) if session else base
+    if session:
+        state = Path(tempfile.gettempdir(), session)
+        recorded = state.read_text()
+        state.unlink()
+        if not recorded:  # nothing is recorded any more
+            return status
+        base = Path(recorded)
     say("Generating '/tmp/nsys-report-40b7.qdstrm'")
     if MODE == "qdstrm":
         base.with_name(base.name + ".qdstrm").write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474")
@@ -184,7 +188,7 @@ def control(command: str, options: list[str]) -> int:
         return 1
     if command == "start":
         state.write_text(output)
-    elif not state.read_text():
+    elif not (state.exists() and state.read_text()):  # the program has ended, or nothing is recorded
         return 1
     else:
         Path(f"{state.read_text()}.nsys-rep".replace("%%", "%")).write_bytes(REPORT)
