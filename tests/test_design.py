@@ -1,5 +1,7 @@
 """Launches under samples: shares of parts, launches that a border cuts, and stretches between the borders."""
 
+import gc
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -119,3 +121,16 @@ def test_shares_and_stretches_of_complete_samples(rows: list[tuple[int, int, int
     assert [set(found.stretch[rows].tolist()) for rows in lasts] == [{stretch} for stretch in found.launch_stretch]
     begins = steps.start[found.row[np.flatnonzero(np.diff(found.stretch)) + 1]]
     assert not any(start < border < end for start, end, _ in whole for border in begins)
+
+
+def test_a_design_is_freed_at_once() -> None:
+    """Of a large recording it is a hundred megabytes, and there are several of them, one after the other."""
+    gc.disable()
+    try:
+        found = build_design(launches((0, 900, 0)), samples(0, 1000))
+        assert found.sample is found
+        left = weakref.ref(found)
+        del found
+        assert left() is None
+    finally:
+        gc.enable()

@@ -97,12 +97,15 @@ class Design:
         chosen[launched.row[by_class][before < LEAST_LAUNCHES]] = True
         return rows[chosen[block]]
 
-    @cached_property
+    @property
     def sample(self) -> "Design":
-        """Return the design of the sampled rows alone, whose launches have no stretches."""
+        """Return the design of the rows to fit on; of all rows it is this one, and a cycle would keep it in memory."""
+        return self if len(self.sampled_rows) == len(self.length) else self._sample
+
+    @cached_property
+    def _sample(self) -> "Design":
+        """Make the design of the sampled rows alone, whose launches have no stretches."""
         rows = self.sampled_rows
-        if len(rows) == len(self.length):
-            return self
         clusters, cluster = enumerate_keys(self.cluster[rows])
         follows = np.diff(rows, prepend=-2) == 1
         return replace(
