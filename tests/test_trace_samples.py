@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tcprof.frames import SAMPLES
 from tcprof.nsys import schema
-from tcprof.sources.nsys_sqlite.readings import unwrap
+from tcprof.sources.nsys_sqlite.readings import split_by_metric, unwrap
 
 
 def test_a_sample_lasts_from_its_time_stamp_to_the_next_one(tmp_path):
@@ -53,6 +53,28 @@ def test_rows_in_any_order_and_twice(tmp_path):
         200       300     3                  30
         """
     assert_rows(builder.trace(tmp_path).samples().frame, expected)
+
+
+@given(st.data())
+def test_readings_are_those_of_their_metric_in_any_order_of_rows(data):
+    """In nsys's order, of one GPU or two, with one row changed, or in none at all."""
+    count, gpus = data.draw(st.integers(1, 24)), data.draw(st.sampled_from([[0], [0, 1], [0, 512]]))
+    order = data.draw(st.permutations(range(data.draw(st.integers(1, 5)))))
+    metrics = np.resize(order, count)
+    kinds = np.resize(np.repeat(gpus, data.draw(st.integers(1, 6))), count)
+    if data.draw(st.booleans()):
+        metrics[data.draw(st.integers(0, count - 1))] = data.draw(st.integers(0, 5))
+    shuffled = data.draw(st.one_of(st.just(list(range(count))), st.permutations(range(count))))
+    rows = {"typeId": kinds[shuffled] + (7 << 48), "metricId": metrics[shuffled], "value": np.arange(count)}
+    keys = {gpu << 16 | metric for gpu in (0, 1) for metric in data.draw(st.sets(st.integers(0, 5)))}
+    found = {
+        key: values.tolist() for key, (_, values) in split_by_metric(rows | {"timestamp": rows["value"]}, keys).items()
+    }
+    expected: dict[int, list[int]] = {}
+    for row, (kind, metric) in enumerate(zip(kinds[shuffled].tolist(), metrics[shuffled].tolist(), strict=True)):
+        if kind << 16 | metric in keys:
+            expected.setdefault(kind << 16 | metric, []).append(row)
+    assert found == expected
 
 
 def test_one_sample_has_no_length_and_is_left_out(tmp_path):
