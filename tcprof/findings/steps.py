@@ -10,6 +10,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import distinct
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.mean_step import Typical, find_median
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
@@ -260,7 +261,7 @@ def _count_launches(analysis: Analysis, steps: pd.DataFrame) -> int:
     correlation = analysis.activities["correlation"].to_numpy()[rows]
     process = analysis.activities["process"].to_numpy()[rows]
     is_called = correlation >= 0
-    return int((~is_called).sum()) + len(np.unique(process[is_called] << 32 | correlation[is_called]))
+    return int((~is_called).sum()) + len(distinct(process[is_called] << 32 | correlation[is_called]))
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
