@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _Moment = Union[int, Tuple[int, Any]]  # of the host, in ns; or a device and an event on it
 # Shorter steps are timed together: with two events each, steps of 1.0 ms took 2.0 (H200, below nsys 2025.3.1).
-SHORTEST_NS = 20_000_000
+_SHORTEST_NS = 20_000_000
 
 
 class _Stretch:
     """Consecutive steps that are timed together."""
 
     def __init__(self, trains: bool, begin: _Moment) -> None:
-        self.trains, self.begin, self.begun_ns, self.count = trains, begin, time.perf_counter_ns(), 0
+        self.trains, self.begin, self.count = trains, begin, 0
 
 
 class StepTimes:
@@ -44,6 +44,7 @@ class StepTimes:
         self._open: dict[tuple[int, int], _Stretch] = {}  # by process and thread
         self._pending: dict[tuple[int, int], deque[tuple[_Stretch, _Moment]]] = {}  # with their ends
         self._last: dict[int, tuple[Any, float]] = {}  # of each device the event read last, and its time in ns
+        self._together = 1  # steps that are timed together, by those that were timed last
 
     def push(self, name: str) -> None:
         """See ``Ranges``."""
@@ -58,7 +59,7 @@ class StepTimes:
             return None
         thread = os.getpid(), threading.get_ident()
         stretch = self._open.get(thread)
-        if stretch is None or stretch.trains != trains or time.perf_counter_ns() - stretch.begun_ns >= SHORTEST_NS:
+        if stretch is None or stretch.trains != trains or stretch.count >= self._together:
             now = self._now()
             if stretch is not None:
                 self._pending.setdefault(thread, deque()).append((stretch, now))
@@ -96,6 +97,8 @@ class StepTimes:
 
     def _write(self, stretch: _Stretch, end: _Moment) -> None:
         begin_ns, end_ns = self._time_of(stretch.begin), self._time_of(end)
+        wanted = 1 + _SHORTEST_NS * stretch.count // max(end_ns - begin_ns, 1)
+        self._together = min(wanted, 2 * stretch.count)  # a first step may be a part of one
         self._write_line(f"t {int(stretch.trains)} {begin_ns} {end_ns} {stretch.count}\n")
 
     def _time_of(self, moment: _Moment) -> int:
