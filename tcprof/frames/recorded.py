@@ -246,7 +246,7 @@ UNPROFILED = Schema(
     "unprofiled",
     "Consecutive steps of the recorded program that ran without profiling; their timestamps are not on the "
     "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records; a row "
-    "is a step, or several that together take 20 ms.",
+    "is a step, or several short ones.",
     (
         Number("process").means("Process that ran the steps."),
         Bool("training").means("Whether they are training steps; otherwise they are model calls."),
