@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Moment = Union[int, Tuple[int, Any]]  # of the host, in ns; or a device and an event on it
-# Shorter steps are timed together: with two events each, steps of 1.0 ms took 2.0 (H200, below nsys 2025.3.1).
+# Shorter steps are timed together: with two events each, steps of 1.0 ms took 2.0 (H200, under nsys 2025.3.1).
 _SHORTEST_NS = 20_000_000
 
 
@@ -28,6 +28,7 @@ class _Stretch:
 
     def __init__(self, trains: bool, begin: _Moment) -> None:
         self.trains, self.begin, self.count = trains, begin, 0
+        self.end = begin  # until it has ended
 
 
 class StepTimes:
@@ -42,7 +43,7 @@ class StepTimes:
     def __init__(self, write: Callable[[str], object], torch: Any) -> None:
         self._write_line, self._cuda = write, torch.cuda
         self._open: dict[tuple[int, int], _Stretch] = {}  # by process and thread
-        self._pending: dict[tuple[int, int], deque[tuple[_Stretch, _Moment]]] = {}  # with their ends
+        self._pending: dict[tuple[int, int], deque[_Stretch]] = {}  # that have ended
         self._last: dict[int, tuple[Any, float]] = {}  # of each device the event read last, and its time in ns
         self._together = 1  # steps that are timed together, by those that were timed last
 
@@ -53,29 +54,34 @@ class StepTimes:
         """See ``Ranges``."""
 
     def start(self, name: str) -> Any:
-        """See ``Ranges``."""
+        """See ``Ranges``: a step ends with the next one."""
         trains = name == STEP
-        if not trains and not name.startswith(INFERENCE):
-            return None
-        thread = os.getpid(), threading.get_ident()
-        stretch = self._open.get(thread)
-        if stretch is None or stretch.trains != trains or stretch.count >= self._together:
-            now = self._now()
-            if stretch is not None:
-                self._pending.setdefault(thread, deque()).append((stretch, now))
-                self._write_ended(thread)
-            stretch = self._open[thread] = _Stretch(trains, now)
-        stretch.count += 1
-        return None
+        if trains or name.startswith(INFERENCE):
+            thread = os.getpid(), threading.get_ident()
+            stretch = self._open.get(thread)
+            if stretch is None or stretch.trains != trains or stretch.count >= self._together:
+                stretch = self._begin(thread, trains)
+            stretch.count += 1
 
     def end(self, handle: Any) -> None:
-        """See ``Ranges``: a step ends with the next one."""
+        """See ``Ranges``."""
 
-    def _write_ended(self, thread: tuple[int, int]) -> None:
-        """Write what the GPU has reached as soon as may be: a program may end without a word."""
-        stretches = self._pending[thread]
-        while stretches and all(isinstance(moment, int) or moment[1].query() for moment in _moments(stretches[0])):
-            self._write(*stretches.popleft())
+    def _begin(self, thread: tuple[int, int], trains: bool) -> _Stretch:
+        """Begin a stretch where the one before ends, and write those that the GPU has reached.
+
+        They are written as soon as possible: a program may end without notice.
+        """
+        before, now = self._open.get(thread), self._now()
+        if before is not None:
+            before.end = now
+            stretches = self._pending.setdefault(thread, deque())
+            stretches.append(before)
+            while stretches and all(
+                isinstance(moment, int) or moment[1].query() for moment in (stretches[0].begin, stretches[0].end)
+            ):
+                self._write(stretches.popleft())
+        stretch = self._open[thread] = _Stretch(trains, now)
+        return stretch
 
     def _now(self) -> _Moment:
         cuda = self._cuda
@@ -90,13 +96,13 @@ class StepTimes:
         process = os.getpid()
         for (owner, _), stretches in self._pending.items():
             while stretches and owner == process:
-                for moment in _moments(stretches[0]):
+                for moment in (stretches[0].begin, stretches[0].end):
                     if not isinstance(moment, int):
                         moment[1].synchronize()
-                self._write(*stretches.popleft())
+                self._write(stretches.popleft())
 
-    def _write(self, stretch: _Stretch, end: _Moment) -> None:
-        begin_ns, end_ns = self._time_of(stretch.begin), self._time_of(end)
+    def _write(self, stretch: _Stretch) -> None:
+        begin_ns, end_ns = self._time_of(stretch.begin), self._time_of(stretch.end)
         wanted = 1 + _SHORTEST_NS * stretch.count // max(end_ns - begin_ns, 1)
         self._together = min(wanted, 2 * stretch.count)  # a first step may be a part of one
         self._write_line(f"t {int(stretch.trains)} {begin_ns} {end_ns} {stretch.count}\n")
@@ -110,7 +116,3 @@ class StepTimes:
         time_ns += 1e6 * last.elapsed_time(event) if last is not event else 0.0
         self._last[device] = event, time_ns
         return round(time_ns)
-
-
-def _moments(ended: tuple[_Stretch, _Moment]) -> tuple[_Moment, _Moment]:
-    return ended[0].begin, ended[1]
