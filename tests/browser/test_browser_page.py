@@ -156,6 +156,8 @@ def test_each_of_several_gpus_has_a_picture_that_fits(visit, pages):
     """What does not makes a browser print the whole page smaller."""
     opened = visit(pages / "gpus.html", width=390)
     assert opened.locator(".picture .readings").count() > 1
+    title, tools = (opened.locator(part).bounding_box() for part in ("h1", ".page-tools"))
+    assert title["y"] + title["height"] <= tools["y"]
     for media in ("screen", "print"):
         opened.emulate_media(media=media)
         assert opened.locator(".glance").evaluate("glance => glance.scrollWidth") <= 390
