@@ -22,9 +22,9 @@ def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
     """Analyze what an nsys recorded just now, after its export has what nsys does not know of it."""
     export = find_export(report, partial(replace, nsys, prefix=()))
     write_identity(export, run.identity)
-    if len(run.unprofiled):
+    if run.unprofiled is not None and len(run.unprofiled):
         write_unprofiled(export, run.unprofiled)
-    if len(run.driver_log):
+    if run.driver_log is not None and len(run.driver_log):
         write_driver_log(export, run.driver_log)
     if run.captured:
         write_captured(export, run.captured)

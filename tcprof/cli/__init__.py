@@ -41,6 +41,8 @@ COMMANDS = {name: module for group in GROUPS.values() for name, module in group.
 HELP = "help"
 TRACEBACK = "TCPROF_TRACEBACK"
 GARBAGE = (500_000, 20, 100)  # objects, then collections, between two collections: Python's own are far more frequent
+# Commands whose programs inherit the environment. For others BLAS needs no threads, of which each spins while it waits.
+_PROGRAMS = ("profile", "mcp")
 _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
 
 
@@ -109,6 +111,8 @@ def _run() -> int:
             echo(f"{explain_term(' '.join(args[1:]))}\n")
             return 0
         args = [*args[1:], "--help"]
+    if args[0] not in _PROGRAMS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     named = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
     for name in named or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
         import_module(f"{__name__}.{name}")  # which adds its commands

@@ -165,12 +165,12 @@ class Asked(SimpleNamespace):
         self, *inputs: Path, formats: tuple[str, ...] = TABLE_FORMATS, has_page: bool = False
     ) -> tuple[str, Path | None, Path | None]:
         """Choose the format, by default ``BRIEF`` beside a page, the file that has it, and the page, of NAME.html."""
-        from tcprof.outputs import check_target
-
         inputs = inputs or ((self.recording,) if "recording" in vars(self) else ())
         name, output = self.output_format, self.output
         if output is None:
             return name or TEXT, None, None
+        from tcprof.outputs import check_target
+
         if has_page and output.suffix == PAGE_SUFFIX:
             check_target(output, inputs, force=self.force)
             return name or BRIEF, None, output

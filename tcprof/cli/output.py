@@ -35,7 +35,6 @@ def print_document(
 
     With ``BRIEF``, beside a page, that is faults, verdict and gate. Without ``notes`` remarks are counted only.
     """
-    from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
 
     if format_name == BRIEF:
@@ -53,6 +52,8 @@ def print_document(
         with stdout_writer(styled=style.color) as stream:
             form.write(document, style, stream)
     else:
+        from tcprof.outputs import replace_file
+
         with replace_file(output) as path, path.open("w", encoding="utf-8", errors="replace") as file:
             form.write(document, style, file)
             file.write(getattr(form, "SIGNATURE", ""))

@@ -13,12 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
-from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
@@ -31,6 +28,9 @@ from tcprof.record.program import find_program, level_of, name_report
 from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import run_in_turn
 from tcprof.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CAPTURES = "captured-"  # as tcprof.annotate.captures has it
 
@@ -46,8 +46,8 @@ class RecordedRun:
     was_stopped: bool = False  # whether the user, or a job scheduler, ended it
     identity: Identity = field(default_factory=Identity)  # what it is of, where nsys does not know it
     # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
-    unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
-    driver_log: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)  # see ``read_driver_log``
+    unprofiled: "pd.DataFrame | None" = field(default=None, compare=False)
+    driver_log: "pd.DataFrame | None" = field(default=None, compare=False)  # see ``read_driver_log``
     captured: dict[int, list[list[Any]]] = field(default_factory=dict, compare=False)  # see ``read_captures``
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for
     was_ready: bool = field(default=False, compare=False)  # whether ``when_ready`` had it, as it is

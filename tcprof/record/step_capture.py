@@ -13,17 +13,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from tcprof.errors import NsysError
-from tcprof.frames import UNPROFILED
 from tcprof.nsys.report import REPORT_SUFFIX, STREAM_SUFFIX, ReportFiles
 from tcprof.nsys.run import Completed, run_quietly
 from tcprof.record.command import RecordOptions, SessionCommands
 from tcprof.record.run_shown import RECORDING, RUNNING, TURNING
 from tcprof.record.stopping import Stopping
 from tcprof.record.turns import one_at_a_time
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # As tcprof.annotate.window has them.
 _CONTROL, _OWN_RANGES, _REPLAYS, _STEPS = "phase", "own-ranges", "replays", "steps-"
@@ -331,8 +332,12 @@ class StepCapture(threading.Thread):
                     begin, end, count = map(int, numbers[1:])
                     log.timed.append((numbers[0] == "1", begin, end, count))
 
-    def read_unprofiled(self) -> pd.DataFrame:
+    def read_unprofiled(self) -> "pd.DataFrame":
         """Return the steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
+        import pandas as pd
+
+        from tcprof.frames import UNPROFILED
+
         first, last = self._unprofiled_from, self._unprofiled_to or {}
         rows = [
             (process, *step)

@@ -76,6 +76,7 @@ class SavedFile:
             raise self._damaged(f"{unfit} is malformed")
         self.about: dict[str, Any] = about
         self._counts: dict[str, int] = {}
+        self._files: dict[str, Any] = {}  # opened for a column or a count, until their frame is read
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def analysis(self, name: str | None = None) -> Analysis:
@@ -113,6 +114,7 @@ class SavedFile:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
             raise self._damaged(f"{name}: {wrong}")
+        del self._files[name]
         return frame
 
     def judged(self) -> dict[str, Any]:
@@ -161,6 +163,8 @@ class SavedFile:
 
     def _parquet(self, name: str) -> Any:
         """Open the Parquet file of a frame."""
+        if name in self._files:
+            return self._files[name]
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -172,7 +176,7 @@ class SavedFile:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
             raise self._damaged(f"{name}: {wrong}")
-        self._counts[name] = file.metadata.num_rows
+        self._counts[name], self._files[name] = file.metadata.num_rows, file
         return file
 
     def _damaged(self, why: str) -> InputError:
