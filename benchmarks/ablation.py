@@ -104,7 +104,7 @@ REFINEMENTS: dict[str, list[Change]] = {
     "classes by duration": [(classes, "_split_by_duration", lambda kind, duration: kind)],
     "parts of a launch": [(design, "MOST_PARTS", 1)],
     "neighbouring parts alike": [(least_squares, "SHAPE", 1e3)],
-    "not below 0": [(least_squares, "minimize_nonnegative", np.linalg.solve)],
+    "not below 0": [(least_squares, "minimize_nonnegative", lambda matrix, right, _: np.linalg.solve(matrix, right))],
     "errors of a border in both samples": [(fit, "Noise", partial(uncoupled, noise.Noise))],
     "how much launches vary": [(fit, "estimate_variation", lambda variation, *_: variation)],
     "first moment of a launch": [(fit, "_heads", no_columns)],

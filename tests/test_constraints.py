@@ -29,7 +29,7 @@ def test_it_is_what_the_older_method_finds(seed, unknowns, more, alike):
     matrix, right = system(seed, unknowns, unknowns + more, alike)
     lower = np.linalg.cholesky(matrix)
     expected = nnls(lower.T, np.linalg.solve(lower, right))[0]
-    found = minimize_nonnegative(matrix, right)
+    found = minimize_nonnegative(matrix, right, np.random.default_rng(seed).random(unknowns) < 0.5)
     assert found.min() >= 0
     cost, least = (x @ matrix @ x / 2 - right @ x for x in (found, expected))
     assert cost <= least + 1e-9 * max(abs(least), 1)
@@ -38,7 +38,7 @@ def test_it_is_what_the_older_method_finds(seed, unknowns, more, alike):
 @pytest.mark.parametrize("unknowns", [1, 60, 300])
 def test_no_change_of_one_value_makes_it_less(unknowns):
     matrix, right = system(7, unknowns, unknowns + 5, alike=0.9 if unknowns > 1 else 0.0)
-    found = minimize_nonnegative(matrix, right)
+    found = minimize_nonnegative(matrix, right, np.ones(unknowns, dtype=bool))
     gradient = matrix @ found - right
     assert np.all(gradient[found == 0] > -1e-9)
     assert np.abs(gradient[found > 0]).max(initial=0) < 1e-9
@@ -46,8 +46,8 @@ def test_no_change_of_one_value_makes_it_less(unknowns):
 
 
 def test_of_nothing_it_is_nothing():
-    assert minimize_nonnegative(np.empty((0, 0)), np.empty(0)).tolist() == []
-    assert minimize_nonnegative(np.eye(3), np.array([-1.0, -2.0, 0.0])).tolist() == [0, 0, 0]
+    assert minimize_nonnegative(np.empty((0, 0)), np.empty(0), np.ones(0, dtype=bool)).tolist() == []
+    assert minimize_nonnegative(np.eye(3), np.array([-1.0, -2.0, 0.0]), np.ones(3, dtype=bool)).tolist() == [0, 0, 0]
 
 
 PERIOD = 50_000

@@ -215,11 +215,18 @@ def _record_all(session: "Session", plan: "Plan", asked: Asked) -> "tuple[Record
 
 def _import_readers() -> None:
     """Import what reads and shows a recording while the program runs: afterwards that would take a second."""
-    import scipy.linalg  # noqa: F401
+    import pyarrow.pandas_compat
+    import pyarrow.parquet  # noqa: F401
 
+    import tcprof.analysis.accounting
+    import tcprof.analysis.kernels.launches
     import tcprof.api.recording
+    import tcprof.redaction.copy_check
     import tcprof.render.html.page
     import tcprof.views.recording.show  # noqa: F401
+    from tcprof.findings.rules import load_rules
+
+    load_rules()
 
 
 def _print_end(run: "RecordedRun", program: Sequence[str], written: Sequence[Path]) -> None:

@@ -136,12 +136,13 @@ def _reweighted(
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation = np.full(len(duration), START)
     common, ahead, usual, blur = None, None, np.zeros(len(duration)), 1.0
+    parts = np.ones(len(design.part_kind))
     for number in range(passes):
         of_class = blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2, variation * (rate * duration) ** 2
         noise, borders = _model_noise(design, reading, *of_class)
         normal, right, of_common = normal_equations(design, targets, noise, common)
         precision = Precision(normal + smoothing_prior(design, rate, highest, ceiling))
-        parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
+        parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns, parts > 0)
         residual = targets[:, 0] - design.shares @ parts
         rate = np.bincount(design.part_kind, parts) / duration
         count = rate * duration

@@ -8,7 +8,7 @@ from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.constraints import minimize_nonnegative
 from tcprof.analysis.kernels.design import Design, alike_rows, begin_pieces
 from tcprof.analysis.kernels.noise import Noise, some_rows
-from tcprof.arrays import Floats, mapping_of
+from tcprof.arrays import Bools, Floats, mapping_of
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible
@@ -87,7 +87,7 @@ class Precision:
         columns = (right.T / self._scale).T
         return np.asarray((cho_solve(self._factor, columns, check_finite=False).T / self._scale).T)
 
-    def minimize(self, right: Floats, negligible: Floats) -> Floats:
+    def minimize(self, right: Floats, negligible: Floats, positive: Bools) -> Floats:
         """Minimize x'Px/2 - r'x over x >= 0."""
-        solution = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
+        solution = minimize_nonnegative(self._scaled, right / self._scale, positive) / self._scale
         return np.where(solution > negligible, solution, 0.0)

@@ -168,7 +168,7 @@ def _fit_clock(rows: _Rows, missing: Floats, highest: float) -> _Clock:
         normal, right, _ = normal_equations(design, np.column_stack([missing - lag_ns * by_lag, by_lag]), noise)
         prior = smoothing_prior(design, rate, highest, most)
         precision = Precision(normal + prior)
-        parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
+        parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns, rate > 0)
         rate = parts / design.part_ns
         residual = missing - lag_ns * by_lag - design.shares @ parts
         variation = float(np.mean(_steps(residual / length)) / np.mean(alone))
