@@ -1,7 +1,6 @@
 """Export a report in two parts, to leave out the samples of a long start: they can be most of the rows."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -19,10 +18,13 @@ _OTHER_TABLES = ",".join(
 _MARGIN_NS = 100_000_000
 
 
-def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
+def export_report(nsys: Nsys, report: Path, made: Path, *, from_ranges: bool = False) -> Completed:
     """Write a report's SQLite export, without samples more than 0.1 s before the program's work or after it.
 
     Work is what the GPU did, and NVTX ranges. All samples are kept where there is none.
+
+    Args:
+        from_ranges: Whether work begins with the first range, if there are any, though the GPU did something before.
     """
 
     def export(path: Path, *options: str) -> Completed:
@@ -34,7 +36,7 @@ def export_report(nsys: Nsys, report: Path, made: Path) -> Completed:
         tables = _list_tables(made) if done.status == 0 and made.exists() else set()
         if _SAMPLES in tables or (tables and _METRIC_NAMES not in tables):
             return done
-        if work := _find_work(made, tables):
+        if work := _find_work(made, tables, from_ranges):
             samples = made.with_name(_SAMPLES)
             times = f"--times={work[0] - _MARGIN_NS}/{work[1] + _MARGIN_NS}"
             if export(samples, f"--tables={_SAMPLES}", times).status == 0 and samples.exists():
@@ -48,24 +50,22 @@ def _list_tables(export: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-def _find_work(export: Path, tables: set[str]) -> tuple[int, int] | None:
+def _find_work(export: Path, tables: set[str], from_ranges: bool) -> tuple[int, int] | None:
     """Find when the program's work began and ended; None where there is none."""
     with closing(sqlite3.connect(export)) as connection:
-        spans = [connection.execute(query).fetchone() for query in _query_work(tables)]
-    worked = [span for span in spans if None not in span]
-    return (min(begin for begin, _ in worked), max(end for _, end in worked)) if worked else None
 
+        def find(table: Table, condition: str = "") -> tuple[int, int] | None:
+            if table.name not in tables:
+                return None
+            last = f"MAX(COALESCE(end, {schema.TIME.high}))"  # a range that is open lasts as long as the recording
+            query = f"SELECT MIN(start), {last} FROM {table.name} {condition}"  # noqa: S608
+            begin, end = connection.execute(query).fetchone()
+            return (begin, end) if begin is not None else None
 
-def _query_work(tables: set[str]) -> Iterator[str]:
-    def query(table: Table, condition: str = "") -> str:
-        last = f"MAX(COALESCE(end, {schema.TIME.high}))"  # a range that is open lasts as long as the recording
-        return f"SELECT MIN(start), {last} FROM {table.name} {condition}"  # noqa: S608
-
-    for table in schema.ACTIVITY_TABLES:
-        if table.name in tables:
-            yield query(table)
-    if schema.NVTX.name in tables:
-        yield query(schema.NVTX, f"WHERE eventType IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})")
+        ranges = find(schema.NVTX, f"WHERE eventType IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})")
+        worked = [span for span in (ranges, *map(find, schema.ACTIVITY_TABLES)) if span]
+    begins = [ranges[0]] if ranges and from_ranges else [begin for begin, _ in worked]
+    return (min(begins), max(end for _, end in worked)) if worked else None
 
 
 def _add_samples(export: Path, samples: Path) -> None:

@@ -49,6 +49,7 @@ class RecordedRun:
     unprofiled: "pd.DataFrame | None" = field(default=None, compare=False)
     driver_log: "pd.DataFrame | None" = field(default=None, compare=False)  # see ``read_driver_log``
     captured: dict[int, list[list[Any]]] = field(default_factory=dict, compare=False)  # see ``read_captures``
+    is_of_steps: bool = False  # whether tcprof chose to record some steps, and what comes before them is of no interest
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for
     was_ready: bool = field(default=False, compare=False)  # whether ``when_ready`` had it, as it is
     output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
@@ -216,9 +217,9 @@ def _make_run(
     run = RecordedRun(reports, status, done.was_stopped, output=done.output)
     if capture is None:
         return run
-    notes, was_ready = tuple(capture.notes), capture.is_shown
+    run = replace(run, notes=tuple(capture.notes), was_ready=capture.is_shown, is_of_steps=capture.is_of_steps)
     run = replace(run, program_status=run.program_status or capture.stopped_status)
-    return replace(run, unprofiled=capture.read_unprofiled(), notes=notes, was_ready=was_ready)
+    return replace(run, unprofiled=capture.read_unprofiled())
 
 
 def _clear_away(asked: ReportFiles, before: dict[Path, tuple[int, ...]], error: StoppedError) -> None:

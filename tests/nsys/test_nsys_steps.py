@@ -1,4 +1,4 @@
-"""What is recorded of a program by itself: its first steps, unprofiled ones, and some more; whatever becomes of it."""
+"""What is recorded of a program by itself: its first steps or later ones, and unprofiled ones."""
 
 import re
 import signal
@@ -35,13 +35,15 @@ def train(count):
         net(torch.ones(2, 4)).sum().backward()
         optimizer.step()
         time.sleep(0.005)
-def train_until(phase):
+def train_until(phase, train=train):
     until = time.monotonic() + 20
     while open(os.environ["TCPROF_PROCESSES"] + "/phase").read() != phase and time.monotonic() < until:
         train(1)
+def wait(seconds): time.sleep(0.01 * seconds)
 """
 TELL = "print(phase, torch.nn.Module.__call__.__closure__, '__call__' in vars(torch.nn.Linear))"
 WHOLE = f"{TRAIN}\nfor phase in 't', 'o': train_until(phase); train(2); {TELL}\ntrain(100)"
+LATE = WHOLE.replace("for phase in", "train_until('t', wait)\nfor phase in")  # its steps; with --duration 0.2
 
 
 @pytest.fixture
@@ -58,7 +60,13 @@ def captures(monkeypatch: pytest.MonkeyPatch) -> list[StepCapture]:
     """Those that were made."""
     made: list[StepCapture] = []
     finish = StepCapture.finish
-    monkeypatch.setattr(StepCapture, "finish", lambda self: (made.append(self), finish(self)))
+
+    def note(capture: StepCapture) -> None:
+        made.append(capture)
+        capture.was_of_steps = capture.is_of_steps
+        finish(capture)
+
+    monkeypatch.setattr(StepCapture, "finish", note)
     return made
 
 
@@ -73,7 +81,9 @@ def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Pat
     assert "t None False" in shown  # steps are timed by the optimizer alone
     assert "o None False" in shown
     assert shown.count("Step time ") == 1
-    assert captures[0]._count_second() >= 6
+    assert captures[0]._first_steps > 6
+    assert captures[0].was_of_steps
+    assert not captures[0]._has_second
     assert sorted(path.name for path in machine.iterdir()) == [
         *("train.html", "train.nsys-rep", "train.py", "train.run.json", "train.sqlite", "train.tcprof")
     ]
@@ -127,18 +137,23 @@ print(torch.nn.Module.__call__.__closure__)
         (f"{TRAIN}\ntrain(3)", 0),
         (f"{TRAIN}\ntrain(7); raise ValueError", 1),
         (f"{TRAIN}\ntrain_until('t'); train(4); raise SystemExit(5)", 5),
-        (f"{TRAIN}\ntrain_until('t'); train_until('r'); train(2)", 0),
+        (f"{TRAIN}\ntrain_until('t', wait); train_until('r'); train(2)", 0),
         (f"{TRAIN}\nif os.fork() == 0: train(2); os._exit(0)\nos.wait()", 0),
     ],
 )
 def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, program: str, status: int, capfd) -> None:
-    assert profile(run, machine, program, "--steps", "6") == status
+    assert (
+        profile(run, machine, program, "--steps", "6", *(["--duration", "1"] if "wait)" in program else [])) == status
+    )
     assert "Step time " in capfd.readouterr().out
     assert not list(machine.glob(".*"))
     assert (machine / "train.nsys-rep").is_file()
 
 
-def test_the_program_waits_between_two_steps_while_a_capture_ends(run, machine: Path, captures, monkeypatch) -> None:
+@pytest.mark.parametrize(("program", "options"), [(WHOLE, ()), (LATE, ("--duration", "0.2"))])
+def test_the_program_waits_between_two_steps_while_a_capture_ends(
+    run, machine: Path, captures, monkeypatch, program: str, options: tuple[str, ...]
+) -> None:
     seen: list[tuple[int, int]] = []
     ask = StepCapture._ask_nsys
 
@@ -149,12 +164,10 @@ def test_the_program_waits_between_two_steps_while_a_capture_ends(run, machine: 
         return ask(capture, command)
 
     monkeypatch.setattr(StepCapture, "_ask_nsys", ask_slowly)
-    assert profile(run, machine, WHOLE, "--steps", "6") == 0
-    first_end, second_begin, second_end = seen
-    assert first_end[0] == first_end[1]
-    assert second_begin[0] < second_begin[1]
-    assert second_end[0] == second_end[1]
-    assert max(log.waits for log in captures[0]._logs.values()) == 2
+    assert profile(run, machine, program, "--steps", "6", *options) == 0
+    before, after = seen[-1]
+    assert before == after > 6
+    assert max(log.waits for log in captures[0]._logs.values()) == 1
 
 
 def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +179,11 @@ def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, mo
 
 
 def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Path, captures, monkeypatch) -> None:
-    monkeypatch.setattr(step_capture, "_OWN_RANGES_S", 0.5)
+    monkeypatch.setattr(step_capture, "_MOST_S", 0.5)
     program = WHOLE.replace("def train(count):", "import nvtx\nnvtx.annotate('mine')\ndef train(count):")
     assert profile(run, machine, program, "--steps", "6") == 0
     assert captures[0]._first_steps > 12
+    assert not captures[0].was_of_steps
     assert not captures[0]._has_second
     assert tcprof.read("train.tcprof").unprofiled["step_count"].sum() >= 8
 
@@ -200,7 +214,7 @@ def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machi
 
 
 def test_steps_that_come_late_replace_what_was_shown(run, machine: Path, captures, capfd) -> None:
-    program = WHOLE.replace("for phase in", "train_until('t'); time.sleep(3)\nfor phase in")
+    program = LATE.replace("\nfor phase in", "; time.sleep(3)\nfor phase in")
     assert profile(run, machine, program, "--steps", "6", "--duration", "0.2") == 0
     assert capfd.readouterr().out.count("Step time ") == 2
     assert captures[0]._has_second
@@ -296,6 +310,6 @@ def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkey
 def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, machine: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("FAKE_NSYS", "no_start")
     monkeypatch.setattr(step_capture, "_RETRY_S", 0.1)
-    assert profile(run, machine, WHOLE, "--steps", "6") == 0
+    assert profile(run, machine, LATE, "--steps", "6", "--duration", "0.2") == 0
     said = " ".join(capfd.readouterr().err.split())
     assert "only the first steps are recorded, since 'nsys start' failed: Configuring is not allowed in this" in said
