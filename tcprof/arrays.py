@@ -39,7 +39,7 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     """Unite each group's intervals, those that touch too: group, start and end, by group and time."""
     keep = end > start
     group, start, end = group[keep], start[keep], end[keep]
-    if not len(start):
+    if not len(start) or ((start[1:] > end[:-1]).all() and (group == group[0]).all()):
         return group, start, end
     in_time = np.all(start[1:] >= start[:-1])  # then sorting by group is enough, and quicker
     order = np.argsort(group, kind="stable") if in_time else np.lexsort((start, group))

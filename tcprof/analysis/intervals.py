@@ -167,10 +167,9 @@ class StepFunction:
         """Locate times among the steps, for any function with the same steps."""
         if not len(self.start):
             return StepPositions(np.zeros(len(time), dtype=np.int64), np.zeros(len(time), dtype=np.int64))
-        index = search(self.start, time, "right") - 1
-        step = np.maximum(index, 0)
-        start = self.start[step]
-        return StepPositions(step, np.where(index < 0, 0, np.clip(time - start, 0, self.end[step] - start)))
+        step = np.maximum(search(self.start, time, "right") - 1, 0)
+        past = np.minimum(time, self.end[step]) - self.start[step]
+        return StepPositions(step, np.maximum(past, 0, out=past))  # before the first step it is negative
 
     def before(self, locate: StepPositions) -> Floats:
         """Integrate up to positions among the steps: value x ns."""

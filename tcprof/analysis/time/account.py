@@ -234,6 +234,8 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
 
 def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
     """Measure for each interval the time in the windows in which no other one of them is open."""
+    if (start[1:] >= end[:-1]).all():
+        return inside.integral(start, end)
     times = distinct(start, end, inside.start, inside.end)
     change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
     open_count = np.cumsum(change[0] - change[1])[:-1]
