@@ -121,7 +121,19 @@ def test_markdown_makes_no_link_of_a_name(text: str) -> None:
 
 MADE = runpy.run_path(str(PACKAGE.parent / "docs" / "generate_schemas.py"))
 TYPES = {"integer": int, "number": (int, float), "boolean": bool, "string": str, "null": type(None)}
-COMMANDS = {"recording": "show"}
+LLAMA, JOBS = FIXTURES / "llama.sqlite", FIXTURES / "jobs"
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    **{kind: (kind, LLAMA) for kind in MADE["OF_RECORDING"]},
+    "recording": ("show", LLAMA),
+    "advice": ("advise", LLAMA),
+    "gaps": ("timeline", LLAMA, "--gaps"),
+    "comparison": ("compare", FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"),
+    "ranks": ("ranks", JOBS / "base"),
+    "jobs": ("compare", JOBS / "base", JOBS / "input"),
+    "history": ("history", "list"),
+    "trend": ("history", "trend"),
+    **{kind: (kind,) for kind in ("doctor", "chips", "workloads")},
+}
 
 
 @pytest.mark.parametrize("kind", MADE["KINDS"])
@@ -131,15 +143,23 @@ def test_they_are_generated_from_the_frames(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recording", "kind"), [("llama", kind) for kind in MADE["KINDS"]] + [("mlp_fp32", "ranges"), ("wmma", "kernels")]
+    ("kind", "command"),
+    [
+        *COMMANDS.items(),
+        ("ranges", ("ranges", FIXTURES / "mlp_fp32.sqlite")),
+        ("kernels", ("kernels", FIXTURES / "wmma.sqlite")),
+    ],
 )
-def test_they_hold_for_what_is_printed(kind: str, recording: str, run: Run) -> None:
-    schema = json.loads(MADE["render"](kind))
-    printed = json.loads(run(COMMANDS.get(kind, kind), FIXTURES / f"{recording}.sqlite", "--format", "json").out)
+def test_they_hold_for_what_is_printed(kind: str, command: tuple[Any, ...], run: Run, tmp_path: Path) -> None:
+    schema, store = json.loads(MADE["render"](kind)), ("--store", f"sqlite:///{tmp_path / 'runs.db'}")
+    if command[0] == "history":
+        run("history", "add", LLAMA, "--program", "llama", "--keep", *store)
+    printed = json.loads(run(*command, *store * (command[0] == "history"), "--format", "json").out)
     assert printed["kind"] == kind
     assert {*schema["required"]} <= printed.keys()
-    for name in MADE["KINDS"][kind]:
-        check_rows(printed[name], schema["properties"][name]["items"]["properties"])
+    for name, frame in MADE["KINDS"][kind].items():
+        if frame and (name in schema["required"] or printed.get(name)):
+            check_rows(printed[name], schema["properties"][name]["items"]["properties"])
 
 
 def check_rows(rows: list[dict[str, Any]], columns: dict[str, Any]) -> None:
