@@ -26,7 +26,7 @@ _MANY_TFLOPS = 1e5
 
 
 # The space of a value as the functions below write it; in sentences anything may follow but more of a word.
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|points?|[nµm]?s|[KMGT]i?B|B|[kMGTP]?(?:Hz|W|FLOP(?:/s)?))(?![\w/]))")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|points?|[nµm]?s|[KMGT]i?B|B|[kMGTP]?(?:Hz|W|J|FLOP(?:/s)?))(?![\w/]))")
 
 
 _Options = ParamSpec("_Options")

@@ -14,6 +14,7 @@ from jobs import make_job
 from saved_files import bytes_of, table_of
 
 import tcprof
+from tcprof.analysis.unprofiled import measure_unprofiled_power, time_unprofiled_steps
 from tcprof.nsys import schema
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.reduce import reduce_file
@@ -21,7 +22,7 @@ from tcprof.ranks.store import read_job, write_job
 from tcprof.record.driver_log import driver_logged, read_driver_log
 from tcprof.redaction.redact import redact
 from tcprof.sources.nsys_sqlite import NsysExport
-from tcprof.sources.nsys_sqlite.export import write_driver_log
+from tcprof.sources.nsys_sqlite.export import write_driver_log, write_unprofiled
 
 BEGUN = 1_700_000_000 * 10**9
 NVML = """
@@ -140,11 +141,36 @@ def test_the_page_of_a_recording_says_it(tmp_path: Path, run: Run) -> None:
     assert run("report", steps([600] * 12).write(tmp_path), "-o", page).status == 0
     assert "Mean power of GPU 0 over its steps" in page.read_text()
     assert "600\N{NO-BREAK SPACE}W" in page.read_text()
+    assert "30\N{NO-BREAK SPACE}J" in page.read_text()
+
+
+def test_unprofiled_steps_have_their_own_power(tmp_path: Path) -> None:
+    builder, begun = TraceBuilder().gpu().recorded(10**9, started=BEGUN), BEGUN + 2 * 10**9
+    for begin in range(0, 10**9, 100 * MS):
+        builder.range("step", begin, begin + 99 * MS, domain="tcprof", start_end=True)
+        builder.kernel("gemm", begin, begin + 50 * MS, launched=begin)
+    path = builder.row(schema.GPUS, id=0, name="NVIDIA H200", uuid="0a").write(tmp_path)
+    times = begun + 80 * MS * np.arange(11)
+    write_unprofiled(
+        path,
+        pd.DataFrame({"process": 1, "training": True, "start_ns": times, "end_ns": times + 80 * MS, "step_count": 1}),
+    )
+    log = pd.DataFrame({"utc_ns": BEGUN + 100 * MS * np.arange(40), "uuid": "0a", "power_mw": 300_000})
+    log = log.assign(limit_mw=-1, temperature_c=-1, clock_mhz=-1, reasons=-1)
+    log.loc[log["utc_ns"] >= begun, "power_mw"] = 500_000
+    write_driver_log(path, log)
+    analysis = tcprof.read(path).analysis
+    assert analysis.step_summary["power_w"].tolist() == [300]
+    assert measure_unprofiled_power(analysis, 0) == 500
+    assert time_unprofiled_steps(analysis, 0).median() == 80 * MS
 
 
 def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path: Path, run: Run) -> None:
     files = make_job(tmp_path, [[50_000] * 9] * 2, power_w=[612, 690])
     assert "690 W" in run("ranks", *files, "--jobs", 1).out
+    assert " tokens per joule" in run("ranks", *files, "--jobs", 1, "--per-step", "4800 tokens").out.replace(
+        "\n  ", " "
+    )
     job = join_ranks([rank for file in files for rank in reduce_file(str(file))])
     assert job.ranks["power_w"].tolist() == [612, 690]
     write_job(job, tmp_path / "job")

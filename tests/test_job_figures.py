@@ -71,6 +71,7 @@ def test_throughput_is_what_a_step_processes_over_its_time(run: Run, tmp_path: P
     found = json.loads(given.out)
     assert found["job"][0]["throughput"] == pytest.approx(4800 / 1.2e-3)
     assert "throughput 4,000,000 tokens/s" in found["verdict"][0]
+    assert found["job"][0]["per_joule"] is None
     assert not {"MFU", "throughput", "–"} & set(json.loads(without.out)["verdict"][0].replace(",", "").split())
     assert "--per-step '4096 tokens'" in " ".join(run("ranks", tmp_path, "--jobs", "1").out.split())
 

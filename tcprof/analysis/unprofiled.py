@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
+from tcprof.analysis.intervals import open_times
+from tcprof.analysis.steps.step_summary import mean_power
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.frames import UNPROFILED
 
@@ -75,6 +77,15 @@ def time_unprofiled_steps(analysis: Analysis, gpu: int) -> "pd.Series[float]":
     if unprofiled["process"].nunique() > 1:  # each rank has its own
         unprofiled = unprofiled[unprofiled["process"].isin(ranges["process"])]
     return measure_step_times(unprofiled)
+
+
+def measure_unprofiled_power(analysis: Analysis, gpu: int) -> float:
+    """Return a GPU's mean power in W while unprofiled steps ran, see ``tcprof.frames.MEAN_POWER``; NaN if unknown."""
+    steps, log = list_unprofiled_steps(analysis), analysis.driver_log
+    if steps.empty:
+        return np.nan
+    begin, end = (np.array([moment], dtype=np.int64) for moment in (steps["start_ns"].min(), steps["end_ns"].max()))
+    return mean_power(log[log["gpu"] == gpu], open_times(begin, end))
 
 
 def _of_one_role(steps: pd.DataFrame) -> pd.DataFrame:

@@ -218,6 +218,9 @@ JOB = Schema(
             "What the job processes per second, such as samples or tokens: the number per step, given by --per-step, "
             "divided by the step time."
         ),
+        Float("per_joule", title="Per joule", unit="count").means(
+            "What the job processes per joule of all its GPUs: throughput divided by the sum of their power."
+        ),
     ),
     key=(),
 )

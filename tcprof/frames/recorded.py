@@ -110,7 +110,8 @@ SAMPLES = Schema(
 )
 DRIVER_LOG = Schema(
     "driver_log",
-    "What NVIDIA's driver (NVML) reports for each GPU, ten times a second. A value holds until the next one.",
+    "What NVIDIA's driver (NVML) reports for each GPU, ten times a second, also "
+    "while unprofiled steps run. A value holds until the next one.",
     (
         GPU,
         START,
@@ -244,9 +245,9 @@ GRAPH_NODES = Schema(
 
 UNPROFILED = Schema(
     "unprofiled",
-    "Consecutive steps of the recorded program that ran without profiling; their timestamps are not on the "
-    "recording's clock. ``tcprof profile`` times them in the same processes, before the steps that it records; a row "
-    "is a step, or several short ones.",
+    "Consecutive steps of the recorded program that ran without profiling, on the recording's clock to about 0.1 s. "
+    "``tcprof profile`` times them in the same processes, after the steps that it records; a row is a step, or several "
+    "short ones.",
     (
         Number("process").means("Process that ran the steps."),
         Bool("training").means("Whether they are training steps; otherwise they are model calls."),

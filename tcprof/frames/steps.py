@@ -96,6 +96,7 @@ STEP_SUMMARY = Schema(
             "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last."
         ),
         MEAN_POWER,
+        Float("energy_j", title="Energy", unit="J").means("Energy of the GPU per step: mean power times step time."),
         Float("power_limit_w", title="Power limit", unit="W").means("Power limit of the GPU."),
         CLOCK_LIMIT,
     ),

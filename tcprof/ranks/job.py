@@ -286,6 +286,7 @@ def _measure_whole(ranks: pd.DataFrame, per_step: PerStep | None) -> pd.DataFram
     step_ns = float(ranks["step_time_ns"].median())
     useful = ranks["useful_tflops"].sum(skipna=False)
     peaks = (100 * ranks["useful_tflops"] / ranks["mfu_pct"]).sum(skipna=False)
+    throughput = per_step.count / step_ns * 1e9 if per_step else np.nan
     row = {
         "rank_count": len(ranks),
         "step_time_ns": step_ns,
@@ -293,7 +294,8 @@ def _measure_whole(ranks: pd.DataFrame, per_step: PerStep | None) -> pd.DataFram
         "tensor_tflops": ranks["tensor_tflops"].sum(skipna=False),
         "useful_tflops": useful,
         "mfu_pct": 100 * useful / peaks if peaks > 0 else np.nan,
-        "throughput": per_step.count / step_ns * 1e9 if per_step else np.nan,
+        "throughput": throughput,
+        "per_joule": throughput / ranks["power_w"].sum(skipna=False),
     }
     return JOB.conform(pd.DataFrame([row]))
 

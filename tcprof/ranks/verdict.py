@@ -30,14 +30,15 @@ def describe_job(job: Job) -> str:
     )
     facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
     facts += _fact("MFU", units.format_pct(whole["mfu_pct"]))
-    rate = units.format_count(whole["throughput"])
-    facts += [f"throughput {rate} {one_line(job.per_step.unit)}/s"] if job.per_step and rate != units.UNKNOWN else []
+    unit = one_line(job.per_step.unit) if job.per_step else ""
+    facts += _fact("throughput", units.format_count(whole["throughput"]), f" {unit}/s")
+    facts += _fact("", units.format_count(whole["per_joule"]), f" {unit} per joule")
     of_all = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
     return f"{len(ranks):,}{of_all} ranks, {steps:,} steps: {', '.join(facts)}."
 
 
-def _fact(name: str, text: str) -> list[str]:
-    return [] if text == units.UNKNOWN else [f"{name} {text}"]
+def _fact(name: str, text: str, unit: str = "") -> list[str]:
+    return [] if text == units.UNKNOWN else [f"{name} {text}{unit}".lstrip()]
 
 
 def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:

@@ -346,7 +346,7 @@ class StepCapture(threading.Thread):
                     log.timed.append((numbers[0] == "1", begin, end, count))
 
     def read_unprofiled(self) -> "pd.DataFrame":
-        """Return the steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
+        """Return the steps timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``, in ns since 1970."""
         import pandas as pd
 
         from tcprof.frames import UNPROFILED
@@ -358,6 +358,6 @@ class StepCapture(threading.Thread):
             for step in log.timed[(first or {}).get(process, 1) : last.get(process)]
         ]
         steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns", "step_count"])
-        begin = steps["start_ns"].min() if len(steps) else 0
-        moved = {name: steps[name] - begin for name in ("start_ns", "end_ns")}
+        since_1970_ns = time.time_ns() - time.perf_counter_ns()
+        moved = {name: steps[name] + since_1970_ns for name in ("start_ns", "end_ns")}
         return UNPROFILED.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))

@@ -23,6 +23,7 @@ from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity, write_
 
 BEGUN = 1_700_000_000 * 10**9
 STEPS = pd.DataFrame({"process": 1, "training": True, "start_ns": [0, 10], "end_ns": [8, 18], "step_count": 1})
+STEPS[["start_ns", "end_ns"]] += BEGUN
 REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 
 

@@ -121,6 +121,7 @@ def _summarize(
     rounded = samples is not None and samples.tensor_source == "rounded"
     sampled = tensor_columns(whole, 1, functions, rounded, interval)
     window_figures = measure(_windows(gpu, start, last, none), 1, functions)
+    logged = _summarize_log(DRIVER_LOG.empty() if samples is None else rows_of_gpu(samples.driver_log, gpu), inside)
     names = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "coverage_pct")
     return {
         "gpu": gpu,
@@ -132,7 +133,8 @@ def _summarize(
         "idle_ns": inside.known_ns - float(busy.integral(inside.start, inside.end).sum()),
         **{name: float(sampled[name][0]) for name in names},
         "window_active_pct": float(mean_columns(window_figures)["tensor_active_mean_pct"][0]),
-        **_summarize_log(DRIVER_LOG.empty() if samples is None else rows_of_gpu(samples.driver_log, gpu), inside),
+        **logged,
+        "energy_j": float(logged["power_w"]) * float(median.value[0]) / 1e9,
     }
 
 
@@ -141,10 +143,10 @@ def _summarize_log(log: pd.DataFrame, steps: StepFunction) -> dict[str, float | 
     within = pd.Series(steps.covered(log["start_ns"].to_numpy(), log["end_ns"].to_numpy()), log.index)
     by_limit = within.groupby(log["clock_limit"]).sum()
     limit = str(by_limit.idxmax()) if 2 * by_limit.max() > within.sum() else ""
-    return {"power_w": _mean_power(log, steps), "power_limit_w": log["power_limit_w"].median(), "clock_limit": limit}
+    return {"power_w": mean_power(log, steps), "power_limit_w": log["power_limit_w"].median(), "clock_limit": limit}
 
 
-def _mean_power(samples: pd.DataFrame, steps: StepFunction) -> float:
+def mean_power(samples: pd.DataFrame, steps: StepFunction) -> float:
     """Average power over the sampled part of a GPU's steps, see ``MEAN_POWER``; NaN where that is too little."""
     power = StepFunction(*(samples[name].to_numpy() for name in ("start_ns", "end_ns", "power_w")))
     start = np.minimum(steps.start + _RENEWED_NS, steps.end)  # until then a value may be of what ran before

@@ -257,18 +257,24 @@ def _cuda_version(text: str) -> str:
 
 
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
-    """Add steps, see ``tcprof.frames.UNPROFILED``, to an export that tcprof has made."""
-    _write(export, schema.UNPROFILED, steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
+    """Add steps, see ``tcprof.frames.UNPROFILED``, in ns since 1970, to an export that tcprof has made."""
+    began = NsysExport(export).find_start() or int(steps["start_ns"].min())
+    moved = steps.assign(start_ns=steps["start_ns"] - began, end_ns=steps["end_ns"] - began)
+    _write(export, schema.UNPROFILED, moved[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
 
 
 def write_driver_log(export: Path, log: pd.DataFrame) -> None:
-    """Add what the driver said during a recording, see ``tcprof.record.driver_log``, to its export, on its clock."""
+    """Add what the driver said during a recording, see ``tcprof.record.driver_log``, to its export, on its clock.
+
+    So is what it said during unprofiled steps, which are in the export already.
+    """
     source = NsysExport(export)
-    began, duration_ns = source.find_start(), source.recording().duration_ns
+    began, until_ns = source.find_start(), source.recording().duration_ns
+    until_ns = max([until_ns, *source.unprofiled()["end_ns"]])
     if began is None:
         return
     rows = log.assign(utc_ns=log["utc_ns"] - began, uuid=log["uuid"].map(source.find_gpus()))
-    rows = rows[rows["uuid"].notna() & (rows["utc_ns"] >= 0) & ~(rows["utc_ns"] > duration_ns)]
+    rows = rows[rows["uuid"].notna() & (rows["utc_ns"] >= 0) & ~(rows["utc_ns"] > until_ns)]
     _write(export, schema.DRIVER_LOG, rows.astype("int64").astype(object).replace(UNKNOWN, None).to_numpy().tolist())
 
 

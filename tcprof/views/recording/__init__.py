@@ -7,6 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.unprofiled import measure_unprofiled_power, time_unprofiled_steps
 from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.judge import first_line
@@ -205,12 +206,19 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
-    """List the mean power of each GPU over its steps, where it was recorded."""
-    steps = analysis.step_summary
-    return [
-        (f"Mean power of GPU {row['gpu']} over its steps", STEP_SUMMARY["power_w"].format(row["power_w"]))
-        for row in steps[steps["power_w"].notna()].to_dict("records")
-    ]
+    """List the mean power of each GPU over its steps, and the energy per step, where they were recorded."""
+    power, energy = STEP_SUMMARY["power_w"], STEP_SUMMARY["energy_j"]
+    facts = []
+    for row in analysis.step_summary.to_dict("records"):
+        gpu, unprofiled_w = row["gpu"], measure_unprofiled_power(analysis, row["gpu"])
+        unprofiled_j = unprofiled_w * time_unprofiled_steps(analysis, gpu).median() / 1e9
+        facts += [
+            (f"Mean power of GPU {gpu} over its steps", power.format(row["power_w"])),
+            (f"Energy per step of GPU {gpu}", energy.format(row["energy_j"])),
+            (f"Mean power of GPU {gpu} over unprofiled steps", power.format(unprofiled_w)),
+            (f"Energy per unprofiled step of GPU {gpu}", energy.format(unprofiled_j)),
+        ]
+    return [(name, text) for name, text in facts if text != units.UNKNOWN]
 
 
 def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
