@@ -70,18 +70,18 @@ def check_percentages_and_cycles(frames: dict[str, pd.DataFrame], few_steps: boo
 
 
 @pytest.mark.parametrize("name", with_slow(FIXTURES))
-def test_errors_of_fixtures(name: str) -> None:
+def test_errors_of_fixtures(name):
     frames = frames_of(ROOT / "fixtures", name)
     check_percentages_and_cycles(frames)
     assert accuracy.score(frames["cycles"])["matched_pct"] > 99.9
 
 
 @pytest.mark.parametrize("name", first(1, with_slow(FEW_STEPS)))
-def test_errors_of_fixtures_with_few_steps(name: str) -> None:
+def test_errors_of_fixtures_with_few_steps(name):
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
 
-def test_flop_of_a_transformer_are_what_its_sizes_say() -> None:
+def test_flop_of_a_transformer_are_what_its_sizes_say():
     kernels = tcprof.read(ROOT / "fixtures" / "transformer_eager.sqlite", warm_up="all").kernels_by_path
     groups = kernels["name"].map(
         lambda text: "linear" if text.startswith("nvjet") else "sdpa" if "sdpa" in text else ""
@@ -95,7 +95,7 @@ def test_flop_of_a_transformer_are_what_its_sizes_say() -> None:
     assert backward["sdpa"] == pytest.approx(2.5 * causal * ATTENTION_FLOP, rel=5e-3)
 
 
-def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say() -> None:
+def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say():
     """Three layers of 2048 x 2048 and batches of 2048: a step has three products forward and five backward."""
     ranges = tcprof.read(ROOT / "fixtures" / "net_amp.sqlite").ranges
     steps = ranges[ranges["name"] == "step"]
@@ -103,24 +103,24 @@ def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say() -> None:
     assert (steps["tensor_flop"] / steps["instance_count"]).to_numpy() == pytest.approx(8 * 2 * 2048**3, rel=1e-4)
 
 
-def test_nothing_in_float32_is_a_tensor_kernel() -> None:
+def test_nothing_in_float32_is_a_tensor_kernel():
     assert not tcprof.read(ROOT / "fixtures" / "mnist_fp32.sqlite").kernels["tensor_kernel"].any()
 
 
-def test_flop_of_matrix_products_are_exact(recordings: Path) -> None:
+def test_flop_of_matrix_products_are_exact(recordings):
     ranges = tcprof.read(recordings / "cycles" / "matmul_dtypes.sqlite").ranges.set_index("path")
     products = ranges.loc[["tf32", "fp16", "bf16", "fp64", "fp8", "fp8_fast"]]
     assert products["tensor_flop"].to_numpy() == pytest.approx(2 * 4096**3 * products["kernel_count"], rel=5e-3)
 
 
-def test_all_fixtures_with_a_reference_are_tested_and_on_the_page() -> None:
+def test_all_fixtures_with_a_reference_are_tested_and_on_the_page():
     assert [case.name for case in reference.find_cases(ROOT / "fixtures")] == sorted(FIXTURES + FEW_STEPS)
     page = (ROOT / "docs" / "accuracy.md").read_text()
     tables = page.split("<!-- fixtures -->")[1].split("<!-- /fixtures -->")[0]
     assert all(f"| {name} | percentages |" in tables for name in FIXTURES + FEW_STEPS)
 
 
-def test_overlap_mean() -> None:
+def test_overlap_mean():
     """Samples of 10 ns and a gap; kernel 0 is launched twice, one launch lies in the gap."""
     frames = SimpleNamespace(
         samples=pd.DataFrame({"gpu": 0, "start_ns": [100, 110, 200], "end_ns": [110, 120, 210]}),
@@ -164,7 +164,7 @@ def fit_halves(analysis: Analysis) -> list[pd.DataFrame]:
     return [half.loc[both] for half in halves]
 
 
-def test_halves_agree(fixture_file) -> None:
+def test_halves_agree(fixture_file):
     report = tcprof.read(fixture_file)
     if len(report.steps) < 2:
         pytest.skip("it has no steps to be cut between")

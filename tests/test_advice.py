@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import FIXTURES, MS, US, TraceBuilder
-from commands import Run
 from slow import first, slow
 
 import tcprof
@@ -24,7 +23,7 @@ from tcprof.analysis.replay import Waits
 from tcprof.findings import rules
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import CODE
-from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, Rule, name_advice
+from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, name_advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.nsys.schema import CLOCK_LIMITS
@@ -78,7 +77,7 @@ USUAL = 4  # of these; the others are slow, as each reads recordings of its own
 
 
 @pytest.mark.parametrize(("rule", "where"), first(USUAL, FIRES.items()), ids=FIRES)
-def test_a_rule_fires_where_it_should_and_not_close_by(rule: str, where: tuple[str, str]) -> None:
+def test_a_rule_fires_where_it_should_and_not_close_by(rule, where):
     assert rule in notable(where[0])
     assert rule not in notable(where[1])
 
@@ -90,7 +89,7 @@ def often(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", often(ALL))
-def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> None:
+def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name):
     """In Python, JSON, the frame and the terminal: low, likely and high, in ns and in %, of the step that is named."""
     report = tcprof.read(FIXTURES / f"{name}.sqlite")
     document = view_advice(report.analysis, report.findings, report.advice)
@@ -113,7 +112,7 @@ def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", often(ALL))
-def test_advice_on_every_fixture_makes_sense(name: str) -> None:
+def test_advice_on_every_fixture_makes_sense(name):
     found = advice_on(name)
     assert found  # something is always said of a recording with kernels
     for each in found:
@@ -133,14 +132,14 @@ def test_advice_on_every_fixture_makes_sense(name: str) -> None:
 @pytest.mark.parametrize(
     "name", often(name for name in ALL if "fp16" in name or "amp" in name or name == "transformer_eager")
 )
-def test_autocast_is_not_advised_where_it_is_on(name: str) -> None:
+def test_autocast_is_not_advised_where_it_is_on(name):
     options = [option.title for each in advice_on(name) for option in each.options]
     assert "autocast to bfloat16" not in options
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", often(ALL))
-def test_time_is_counted_once(name: str) -> None:
+def test_time_is_counted_once(name):
     step = step_on(name)
     assert step.kernels["exposed_ns"].sum() <= step.busy_ns * (1 + 1e-9) <= step.length_ns * (1 + 2e-9)
     assert sum(step.host.idle_ns.values()) == pytest.approx(step.idle_ns, abs=0.02 * step.length_ns)
@@ -153,7 +152,7 @@ def step_of(builder: TraceBuilder, folder: Path) -> Step:
     return found
 
 
-def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> None:
+def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path):
     """As where starts and ends are swapped, and kernels are given no time."""
     recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
     report = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
@@ -162,7 +161,7 @@ def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> Non
     assert "gemm" in (tmp_path / "page.html").read_text()
 
 
-def test_what_is_compiled_is_not_told_to_be() -> None:
+def test_what_is_compiled_is_not_told_to_be():
     """Casts are left over in compiled programs, too."""
     advice = {each.rule: each for each in advice_on("transformer_compiled")}
     code = [line for option in advice["mixed-precision-overhead"].options for line in option.code]
@@ -171,7 +170,7 @@ def test_what_is_compiled_is_not_told_to_be() -> None:
     assert code[0].startswith("@torch.compile  #")
 
 
-def test_idle_time_has_one_reason(tmp_path: Path) -> None:
+def test_idle_time_has_one_reason(tmp_path):
     builder = (
         TraceBuilder()
         .range("load", 2 * MS, 6 * MS)
@@ -199,7 +198,7 @@ def wait(strings: dict[str, object], start: int, end: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", often(ALL))
-def test_what_advice_is_about_is_named_as_in_the_frames(name: str) -> None:
+def test_what_advice_is_about_is_named_as_in_the_frames(name):
     analysis = step_on(name).analysis
     frames = {
         "ranges": analysis.paths["path"],
@@ -215,7 +214,7 @@ def test_what_advice_is_about_is_named_as_in_the_frames(name: str) -> None:
             assert each.about.kernels or each.about.ranges, each.rule
 
 
-def test_advice_is_about_the_modules_and_ranges_of_its_kernels_alone() -> None:
+def test_advice_is_about_the_modules_and_ranges_of_its_kernels_alone():
     (fusion,) = [each for each in advice_on("llama") if each.rule == "fusion"]
     (optimizer,) = [each for each in advice_on("llama") if each.rule == "unfused-optimizer"]
     assert "Llama.layers.2.attention" in fusion.about.modules
@@ -235,7 +234,7 @@ def waiting_steps(folder: Path) -> Step:
     return step_of(builder.row("StringIds", **strings), folder)
 
 
-def test_steps_played_again_are_as_long_as_recorded_and_shorter_without_waits(tmp_path: Path) -> None:
+def test_steps_played_again_are_as_long_as_recorded_and_shorter_without_waits(tmp_path):
     replay = waiting_steps(tmp_path).replay
     assert replay is not None
     assert replay.recorded_ns == MS
@@ -244,7 +243,7 @@ def test_steps_played_again_are_as_long_as_recorded_and_shorter_without_waits(tm
     assert replay.length_ns(waits=Waits.NONE) == 770 * US  # the kernels alone: the CPU takes 600
 
 
-def test_fewer_launches_leave_fewer_pauses_between_kernels(tmp_path: Path) -> None:
+def test_fewer_launches_leave_fewer_pauses_between_kernels(tmp_path):
     builder = TraceBuilder()
     for at in builder.steps(8, MS, 400 * US):
         for place in range(100):  # queued: each begins 2 µs after the one before
@@ -256,13 +255,13 @@ def test_fewer_launches_leave_fewer_pauses_between_kernels(tmp_path: Path) -> No
     assert lengths == pytest.approx([200 * US, 100 * US, 0.0], abs=10)
 
 
-def test_a_wait_costs_what_the_step_is_shorter_without_it(tmp_path: Path) -> None:
+def test_a_wait_costs_what_the_step_is_shorter_without_it(tmp_path):
     (advice,) = [each for each in advise(waiting_steps(tmp_path).analysis) if each.rule == "synchronizing-calls"]
     assert advice.gain.high_pct == pytest.approx(23, rel=0.01)  # if recording costs nothing
     assert advice.about.ranges == ("step",)
 
 
-def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> None:
+def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path):
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         builder.kernel("a", at + 10 * US, at + 629 * US, launched=at)
@@ -275,7 +274,7 @@ def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> 
     assert step.replay.length_ns(waits=Waits.NONE) == step.replay.length_ns() == pytest.approx(MS)
 
 
-def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> None:
+def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path):
     builder = TraceBuilder()
     for at in builder.steps(8, 10 * MS, 9 * MS):
         builder.range("MPI_Recv", at + MS, at + 8 * MS - 20 * US, domain="MPI")
@@ -287,7 +286,7 @@ def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> No
     assert "MPI" in advice.consequence
 
 
-def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
+def test_faster_kernels_win_no_more_than_the_cpu_leaves():
     step = step_on("mlp_fp32")
     gain = step.price_kernels(np.full(3, step.busy_ns))
     waits_ns = step.host.waits["time_ns"].sum()  # a cudaMalloc, which takes as long whatever the kernels do
@@ -296,21 +295,21 @@ def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
     assert gain.likely_pct < 100
 
 
-def test_mixed_precision_costs_time_where_the_cpu_is_the_limit() -> None:
+def test_mixed_precision_costs_time_where_the_cpu_is_the_limit():
     (advice,) = [each for each in advice_on("gan_fp32") if each.rule == "fp32-matmul"]
     assert advice.gain.likely_pct < 0.1
     assert advice.options[1].gain.likely_pct < 0
     assert not advice.gain.is_notable
 
 
-def test_unknown_chips_have_no_price(tmp_path: Path) -> None:
+def test_unknown_chips_have_no_price(tmp_path):
     builder = TraceBuilder().kernel("ampere_sgemm_128x64_tn", 0, 4 * MS, launched=0).gpu(0, "A GPU", chip=None)
     (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "fp32-matmul"]
     assert math.isnan(advice.gain.likely_ns)
     assert advice.confidence == "low"
 
 
-def test_all_code_to_paste_is_of_a_rule() -> None:
+def test_all_code_to_paste_is_of_a_rule():
     sources = "".join(path.read_text() for path in Path(str(rules.__file__)).parent.glob("*.py"))
     of_limits = {f"clock_limit_{limit}" for limit in CLOCK_LIMITS}
     assert [name for name in CODE if f'"{name}"' not in sources and name not in of_limits] == []
@@ -318,21 +317,21 @@ def test_all_code_to_paste_is_of_a_rule() -> None:
 
 
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.names[0])
-def test_every_rule_is_documented_under_the_name_of_its_finding(rule: Rule) -> None:
+def test_every_rule_is_documented_under_the_name_of_its_finding(rule):
     page = (ROOT / "docs" / "advice.md").read_text()
     text = page.partition(f"\n### {rule.names[0]}\n")[2].partition("\n### ")[0]
     for section in ("What", "Thresholds", "Do", "Not when"):
         assert re.search(rf"^\*\*{section}", text, re.MULTILINE), section
 
 
-def test_the_table_of_predictions_is_up_to_date() -> None:
+def test_the_table_of_predictions_is_up_to_date():
     page = (ROOT / "docs" / "advice.md").read_text()
     generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
     assert generated["render"](page) == page, "run: python docs/generate_advice.py"
 
 
 @pytest.mark.slow
-def test_predictions_are_what_they_were_and_hold_what_was_won() -> None:
+def test_predictions_are_what_they_were_and_hold_what_was_won():
     """At least 80 % of those on fixtures."""
     generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
     kept = {(row["base"], row["new"]): row for row in generated["read_rows"](generated["KEPT"])}
@@ -361,7 +360,7 @@ GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
         ([GEMM, "mask", "scale", "flash_fwd_kernel", "dropout", GEMM], False),
     ],
 )
-def test_attention_in_parts(names: list[str], fires: bool, tmp_path: Path) -> None:
+def test_attention_in_parts(names, fires, tmp_path):
     builder = TraceBuilder().gpu()
     for number, name in enumerate(names):
         builder.kernel(name, number * MS, (number + 1) * MS, launched=number)
@@ -384,7 +383,7 @@ def uneven(folder: Path, first: int, second: int) -> Analysis:
     return analyze(builder.trace(folder))
 
 
-def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path: Path) -> None:
+def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path):
     found = {(gpu, each.rule): each for each in advise(uneven(tmp_path, 890, 490)) for gpu in each.gpus}
     slow = found[0, "uneven-gpus"]
     assert (1, "uneven-gpus") not in found
@@ -393,7 +392,7 @@ def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path: Path
         assert found[gpu, "exposed-communication"].gain.high_ns == pytest.approx(90 * US, rel=0.01)
 
 
-def test_a_gate_asks_for_a_finding(run: Run) -> None:
+def test_a_gate_asks_for_a_finding(run):
     sides = [str(FIXTURES / f"{name}.sqlite") for name in ("mlp_fp32", "mlp_tf32")]
     gone = run("compare", *sides, "--fail-if", "finding fp32-matmul")
     assert gone.status == 0
@@ -407,11 +406,11 @@ def test_a_gate_asks_for_a_finding(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", often(ALL))
-def test_every_name_of_a_finding_is_one_that_a_gate_knows(name: str) -> None:
+def test_every_name_of_a_finding_is_one_that_a_gate_knows(name):
     assert {each.rule for each in advice_on(name)} - {"all-well"} <= set(rules_of_findings())
 
 
-def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path: Path) -> None:
+def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path):
     builder = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
     (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "exposed-communication"]
     assert advice.options[0].title == "overlap"

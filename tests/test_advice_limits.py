@@ -28,7 +28,7 @@ def steps_of_copies(copy: int, nccl: bool = False) -> TraceBuilder:
     return builder
 
 
-def test_copies_win_no_more_than_what_they_can_run_beside(find: Find) -> None:
+def test_copies_win_no_more_than_what_they_can_run_beside(find):
     found = find(steps_of_copies(950 * US))["exposed-copies"]
     assert found.gain.high_ns == pytest.approx(50 * US, rel=0.05)
     assert found.gain.low_ns < 0.5 * found.gain.high_ns
@@ -50,7 +50,7 @@ def small_kernels(load: int, name: str = TREE, waits: bool = False) -> TraceBuil
     return builder
 
 
-def test_calls_that_wait_are_found_by_what_the_program_has(find: Find) -> None:
+def test_calls_that_wait_are_found_by_what_the_program_has(find):
     found = find(small_kernels(0, "void at::native::vectorized_elementwise_kernel<4>", waits=True))[
         "synchronizing-calls"
     ]
@@ -60,7 +60,7 @@ def test_calls_that_wait_are_found_by_what_the_program_has(find: Find) -> None:
 
 
 @pytest.mark.parametrize(("copies", "is_told"), [(9, True), (1, False)])
-def test_a_program_that_copies_is_told_so(copies: int, is_told: bool, find: Find) -> None:
+def test_a_program_that_copies_is_told_so(copies, is_told, find):
     builder = TraceBuilder().gpu()
     for number in range(copies):
         builder.copy("host to device", number * MS, (number + 1) * MS, launched=number)
@@ -72,13 +72,13 @@ def test_a_program_that_copies_is_told_so(copies: int, is_told: bool, find: Find
         assert found["mostly-copies"].evidence == ("host to device: 9.00 ms for 9.0 KiB",)
 
 
-def test_communication_wins_no_more_than_what_it_can_run_beside(find: Find) -> None:
+def test_communication_wins_no_more_than_what_it_can_run_beside(find):
     found = find(steps_of_copies(950 * US, nccl=True))["exposed-communication"]
     assert found.gain.high_ns == pytest.approx(0.9 * 50 * US, rel=0.05)
     assert "DistributedData" not in "".join(found.options[0].code)  # no gradients are sent from one GPU to another
 
 
-def test_time_and_share_of_a_gain_are_of_one_step() -> None:
+def test_time_and_share_of_a_gain_are_of_one_step():
     """Of the step without recording, which low and high take for longer or shorter: they are no share of its length."""
     gains = [each.gain for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.gain.is_known]
     lengths = {each.step_ns for each in gains}
@@ -87,7 +87,7 @@ def test_time_and_share_of_a_gain_are_of_one_step() -> None:
     assert f"{units.format_ns(gains[0].likely_ns)} per step (" in describe_gain(gains[0])
 
 
-def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:
+def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find):
     builder, depth, each = TraceBuilder().gpu(), 150, 100 * US
     for number in range(600):
         begins = MS + number * each
@@ -102,7 +102,7 @@ def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:
 
 
 @pytest.mark.parametrize(("lost", "is_priced"), [(1, True), (40, False)])
-def test_nothing_is_priced_where_many_kernels_are_missing(lost: int, is_priced: bool, find: Find) -> None:
+def test_nothing_is_priced_where_many_kernels_are_missing(lost, is_priced, find):
     """Steps of products in FP32 with pauses, in which the kernels of some launches may have run."""
     builder = TraceBuilder().gpu().diagnostic("information", "CUPTI dropped 12 records.")
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):

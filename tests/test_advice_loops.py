@@ -71,7 +71,7 @@ def turns(
         *("layers", "unannotated"),
     ),
 )
-def test_loops_are_named_by_what_they_are_over(builder: TraceBuilder, rule: str, find: Find) -> None:
+def test_loops_are_named_by_what_they_are_over(builder, rule, find):
     advice = find(builder)
     assert LOOPS & advice.keys() == {rule} - {""}
     if rule:

@@ -46,7 +46,7 @@ Find = Callable[[TraceBuilder], dict[str, Advice]]
         ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 9]),
     ],
 )
-def test_a_rule_is_silent_next_to_its_condition(rule: str, fires: list[str], silent: list[str], find: Find) -> None:
+def test_a_rule_is_silent_next_to_its_condition(rule, fires, silent, find):
     assert rule in find(steps(fires))
     assert rule not in find(steps(silent))
 
@@ -54,7 +54,7 @@ def test_a_rule_is_silent_next_to_its_condition(rule: str, fires: list[str], sil
 @pytest.mark.parametrize(
     ("outer", "advised"), [("step", True), ("optimizer", False)], ids=["the program's", "of L-BFGS"]
 )
-def test_waits_of_an_optimizer_are_its_own(outer: str, advised: bool, find: Find) -> None:
+def test_waits_of_an_optimizer_are_its_own(outer, advised, find):
     builder = waiting("gemm", "gemm", "gemm", waits_after=(0, 1))
     for number in range(8):
         builder.range(outer, number * MS + 1, number * MS + 989 * US, domain=DOMAIN)
@@ -74,7 +74,7 @@ def launching(sizes: int) -> TraceBuilder:
 @pytest.mark.parametrize(
     ("sizes", "first"), [(1, "Use CUDA graphs"), (8, "Pad inputs to one size, then use CUDA graphs")]
 )
-def test_graphs_of_sizes_that_change_come_after_padding(sizes: int, first: str, find: Find) -> None:
+def test_graphs_of_sizes_that_change_come_after_padding(sizes, first, find):
     assert find(launching(sizes))["launch-bound"].action == first
 
 
@@ -88,7 +88,7 @@ def test_graphs_of_sizes_that_change_come_after_padding(sizes: int, first: str, 
         ("optimizer", True, ""),
     ],
 )
-def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies: bool, action: str, find: Find) -> None:
+def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name, copies, action, find):
     builder = TraceBuilder()
     for at in builder.steps(8, 3 * MS, 3 * MS):
         builder.range(name, at, at + 2 * MS)
@@ -100,7 +100,7 @@ def test_only_what_ends_with_a_copy_or_is_named_so_is_loading(name: str, copies:
 
 
 @pytest.mark.parametrize(("calls", "rule"), [(1, "cpu-work"), (30, "launch-bound")])
-def test_few_calls_that_launch_explain_no_long_idle_time(calls: int, rule: str, find: Find) -> None:
+def test_few_calls_that_launch_explain_no_long_idle_time(calls, rule, find):
     """Steps of 1 ms that work for 300 µs, launched by one call of a graph, or by calls that take up the step."""
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(12, MS, 990 * US)):

@@ -1,7 +1,6 @@
 """Other precisions are advised where the chip has them, and priced widely where nothing was measured."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from builders import MS, US, TraceBuilder
@@ -30,7 +29,7 @@ def products(board: str, chip: str) -> TraceBuilder:
     ("board", "chip", "titles"),
     [("Tesla V100-SXM2-16GB", "GV100", [AUTOCAST_16]), ("Quadro RTX 6000", "TU102", [AUTOCAST_16])],
 )
-def test_fp32_products_are_told_what_the_chip_has(board: str, chip: str, titles: list[str], find: Find) -> None:
+def test_fp32_products_are_told_what_the_chip_has(board, chip, titles, find):
     advice = find(products(board, chip))["fp32-matmul"]
     assert [option.title for option in advice.options] == titles
     assert 0 < advice.gain.low_pct < advice.gain.likely_pct < advice.gain.high_pct
@@ -41,14 +40,14 @@ def test_fp32_products_are_told_what_the_chip_has(board: str, chip: str, titles:
     assert ("TF32" in advice.consequence) == (titles[0] == "TF32")
 
 
-def test_chips_without_tensor_cores_are_told_that_alone(find: Find) -> None:
+def test_chips_without_tensor_cores_are_told_that_alone(find):
     found = find(products("NVIDIA GeForce GTX 1080 Ti", "GP102"))
     assert "fp32-matmul" not in found
     assert found["no-tensor-cores"].action == "NVIDIA GeForce GTX 1080 Ti has no Tensor Cores"
 
 
 @pytest.mark.slow
-def test_prices_are_wider_where_nothing_was_measured(tmp_path: Path) -> None:
+def test_prices_are_wider_where_nothing_was_measured(tmp_path):
     lows = []
     for chip in ("GH100", "GA100"):
         (tmp_path / chip).mkdir()
@@ -73,13 +72,13 @@ def training(kernels: list[str], chip: str) -> TraceBuilder:
 
 
 @pytest.mark.parametrize(("chip", "titles"), [("TU102", ["a scaler"]), ("GA102", ["bfloat16", "a scaler"])])
-def test_bfloat16_is_advised_where_the_chip_has_it(chip: str, titles: list[str], find: Find) -> None:
+def test_bfloat16_is_advised_where_the_chip_has_it(chip, titles, find):
     found = find(training([FP16] * 4 + [FUSED], chip))
     assert [option.title for option in found["fp16-without-scaler"].options] == titles
 
 
 @pytest.mark.parametrize("chip", ["TU102", "GA102"])
-def test_a_scaler_is_needed_where_there_is_no_bfloat16(chip: str, find: Find) -> None:
+def test_a_scaler_is_needed_where_there_is_no_bfloat16(chip, find):
     found = find(training([FP16] * 4 + [UNSCALE], chip))
     assert ("mixed-precision-overhead" in found) == (chip == "GA102")
 
@@ -91,7 +90,7 @@ SOLVER = "void potrf_cta<double, int>(int)"
 
 
 @pytest.mark.parametrize(("more", "is_advised"), [([ADAM], True), ([], False), ([ADAM, SOLVER], False)])
-def test_networks_in_float64_are_advised_float32(more: list[str], is_advised: bool, find: Find) -> None:
+def test_networks_in_float64_are_advised_float32(more, is_advised, find):
     """Not what trains nothing and has no modules, or what solves systems; a name with align1 says nothing there."""
     found = find(training([DMMA] * 18 + [DOUBLE] * 2 + more, "GH100"))
     assert "unaligned-shapes" not in found
@@ -103,7 +102,7 @@ def test_networks_in_float64_are_advised_float32(more: list[str], is_advised: bo
 
 
 @pytest.mark.parametrize(("after", "saved"), [("tf32", 0.0), ("bf16", 0.5)])
-def test_what_waits_for_memory_is_faster_by_its_bytes(after: str, saved: float, tmp_path: Path) -> None:
+def test_what_waits_for_memory_is_faster_by_its_bytes(after, saved, tmp_path):
     step = measure_step(tcprof.read(products("NVIDIA H200", "GH100").write(tmp_path)).analysis, 0)
     assert step is not None
     rows = step.kernels[step.kernels["work"] == PRODUCT].assign(bound=MEMORY)

@@ -41,7 +41,7 @@ def small_kernels(graph: str) -> TraceBuilder:
 
 
 @pytest.mark.parametrize("graph", ["", "whole", "by node"])
-def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph: str, tmp_path: Path) -> None:
+def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph, tmp_path):
     found = read(small_kernels(graph), tmp_path)
     compiles = [rule for rule, each in found.items() if "torch.compile" in told(each)]
     assert set(compiles) == (set() if graph else {"launch-bound", "fusion"})
@@ -52,9 +52,7 @@ def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph: str, tmp_path: Pa
     ("kernel", "is_told"),
     [(ADD, False), ("loop_multiply_fusion", True), ("nvjet_sm90_tst_128x64_64x8_1x2_h_bz_TNT", True)],
 )
-def test_threads_without_a_range_are_told_of_but_for_the_backward_pass(
-    kernel: str, is_told: bool, tmp_path: Path
-) -> None:
+def test_threads_without_a_range_are_told_of_but_for_the_backward_pass(kernel, is_told, tmp_path):
     builder = TraceBuilder().gpu().range("step", 0, 100 * US, thread=1)
     builder.kernel(kernel, 20 * US, 60 * US, launched=10 * US, thread=2)
     lines = judge(analyze(builder.trace(tmp_path))).warnings
@@ -64,7 +62,7 @@ def test_threads_without_a_range_are_told_of_but_for_the_backward_pass(
 
 
 @pytest.mark.parametrize(("memory", "is_told"), [({"srcKind": 1}, False), ({"srcKind": 0}, True), ({}, True)])
-def test_pinned_memory_is_not_told_to_be_pinned(memory: dict[str, int], is_told: bool, tmp_path: Path) -> None:
+def test_pinned_memory_is_not_told_to_be_pinned(memory, is_told, tmp_path):
     """A program without a framework that copies most of the time."""
     builder = TraceBuilder().gpu()
     builder.copy("host to device", 10 * US, 800 * US, launched=0, bytes=10**7, **memory)

@@ -70,21 +70,19 @@ def steps(names: list[str], tensor: int = 90, length: int = 20 * US) -> TraceBui
         (FLASH_BACK, 16, 1.47),  # 2048 keys in blocks of 128
     ],
 )
-def test_attention_by_old_instructions_gains_what_was_measured(
-    name: str, blocks: int, speedup: float, find: Find
-) -> None:
+def test_attention_by_old_instructions_gains_what_was_measured(name, blocks, speedup, find):
     advice = find(one_kernel(name, 25, gridX=blocks))["old-attention"]
     assert advice.gain.likely_ns == pytest.approx(4 * MS * (1 - 1 / speedup))
     assert advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
 
 
-def test_products_by_old_instructions_are_told_where_others_reach_more(find: Find) -> None:
+def test_products_by_old_instructions_are_told_where_others_reach_more(find):
     advice = find(one_kernel(AMPERE, 60))["old-products"]
     assert 0 < advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
     assert "reach 53.6 %" in advice.sentence  # 60 % of two thirds of the peak, 428 of 799 TFLOP/s
 
 
-def test_large_products_may_run_in_fp8(find: Find) -> None:
+def test_large_products_may_run_in_fp8(find):
     advice = find(one_kernel(BF16, 88))["fp8"]
     assert advice.confidence == "low"
     assert 0 < advice.gain.low_ns < advice.gain.likely_ns < advice.gain.high_ns < 4 * MS
@@ -98,11 +96,11 @@ def test_large_products_may_run_in_fp8(find: Find) -> None:
         ("volta_dgemm_128x64_nn", 1 - 1 / 1.9),  # closer to what its units can
     ],
 )
-def test_fp64_products_without_tensor_cycles(name: str, saved: float, find: Find) -> None:
+def test_fp64_products_without_tensor_cycles(name, saved, find):
     assert find(one_kernel(name))["fp64-matmul"].gain.likely_ns == pytest.approx(4 * MS * saved)
 
 
-def test_training_in_float16_without_a_scaler_is_told_without_a_price(find: Find) -> None:
+def test_training_in_float16_without_a_scaler_is_told_without_a_price(find):
     advice = find(steps([FP16] * 4 + [FUSED]))["fp16-without-scaler"]
     assert not advice.gain.is_known
     assert [option.title for option in advice.options] == ["bfloat16", "a scaler"]
@@ -122,7 +120,7 @@ def backward(again: str) -> TraceBuilder:
     return sampled(builder, 90, 2 * MS)
 
 
-def test_checkpointing_has_a_price(find: Find) -> None:
+def test_checkpointing_has_a_price(find):
     advice = find(backward("recompute"))["recomputation"]
     assert advice.gain.high_ns == pytest.approx(20 * US)
     assert advice.gain.high_pct == pytest.approx(100 / 3)
@@ -144,16 +142,14 @@ COPY = "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda>"
         ([BF16, CAT, FUSED], "Preallocate instead of concatenating"),
     ],
 )
-def test_copies_within_the_gpus_memory_have_the_price_of_their_kernels(
-    kernels: list[str], action: str, find: Find
-) -> None:
+def test_copies_within_the_gpus_memory_have_the_price_of_their_kernels(kernels, action, find):
     advice = find(steps(kernels)).get("copies-on-gpu")
     assert (advice.action if advice else "") == action
     if advice:
         assert advice.gain.high_ns == pytest.approx(20 * US)
 
 
-def test_sms_without_work_are_counted_and_priced() -> None:
+def test_sms_without_work_are_counted_and_priced():
     of_batch = tcprof.read(FIXTURES / "inference_fp32.sqlite", step="batch 2 / step")
     (small,) = [each for each in of_batch.advice if each.rule == "small-grid"]
     assert "16 blocks for 132 SMs, SM Active 11.9 %" in small.evidence[0]
@@ -163,7 +159,7 @@ def test_sms_without_work_are_counted_and_priced() -> None:
         assert [" launch" in line for line in advice.evidence] == [" for 132 SMs" in line for line in advice.evidence]
 
 
-def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
+def test_all_is_well_where_nothing_is_worth_a_day(find):
     advice = find(steps([BF16] * 4))
     assert set(advice) <= {"all-well", "low-clock"}
     assert not advice["all-well"].gain.is_known
@@ -172,7 +168,7 @@ def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["", *schema.CLOCK_LIMITS])
-def test_a_low_clock_is_advised_by_what_the_driver_says_limits_it(limit: str) -> None:
+def test_a_low_clock_is_advised_by_what_the_driver_says_limits_it(limit):
     read = tcprof.read(FIXTURES / "transformer_compiled.sqlite").analysis
     logged = read.step_summary.assign(clock_limit=limit, power_w=689.0, power_limit_w=700.0)
     (advice,) = [each for each in advise(read.replace(step_summary=logged)) if each.rule == "low-clock"]
@@ -189,7 +185,7 @@ def test_a_low_clock_is_advised_by_what_the_driver_says_limits_it(limit: str) ->
 
 
 @pytest.mark.slow
-def test_what_has_no_price_does_not_displace_what_has_one() -> None:
+def test_what_has_no_price_does_not_displace_what_has_one():
     shown, _ = split_notable(tcprof.read(FIXTURES / "mlp_tf32_4097.sqlite").advice)
     known = [each.gain.is_known for each in shown]
     assert "low-clock" in {each.rule for each in shown}
@@ -198,7 +194,7 @@ def test_what_has_no_price_does_not_displace_what_has_one() -> None:
     assert sum(known) >= 2
 
 
-def test_tf32_products_of_unaligned_sizes_are_no_faster_in_16_bits() -> None:
+def test_tf32_products_of_unaligned_sizes_are_no_faster_in_16_bits():
     """Measured: 2.075 ms a step in TF32, 2.408 in FP16 (fixtures/runs.csv)."""
     found = {each.rule: each for each in tcprof.read(FIXTURES / "mlp_tf32_4097.sqlite").advice}
     assert found["unaligned-shapes"].gain.likely_pct > 20
@@ -227,7 +223,7 @@ def looping_optimizer(kernel: int) -> TraceBuilder:
     return builder
 
 
-def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> None:
+def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path):
     """80 of 120 launches: where the CPU is the limit a fused one saves nearly two thirds of the step."""
     analysis = tcprof.read(looping_optimizer(2 * US).write(tmp_path))
     (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
@@ -238,7 +234,7 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     assert low - 7 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < high + 2
 
 
-def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path: Path) -> None:
+def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path):
     """All of its eight kernels a parameter, though only three have names of their own."""
     analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
     rules = {each.rule for each in analysis.advice}
@@ -246,7 +242,7 @@ def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path: Path) -> N
     assert "fusion" not in rules
 
 
-def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path: Path) -> None:
+def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path):
     """Kernels of 40 µs: the step takes as long as they do, of which the optimizer's bytes are two thirds."""
     analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
     (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
@@ -256,7 +252,7 @@ def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("board", "is_told"), [("NVIDIA GeForce GTX 1080 Ti", False), ("NVIDIA A100-SXM4-40GB", True)])
-def test_gpus_without_tf32_are_told_nothing_of_it(find: Find, board: str, is_told: bool) -> None:
+def test_gpus_without_tf32_are_told_nothing_of_it(find, board, is_told):
     builder = TraceBuilder().kernel("ampere_sgemm_128x64_tn", 0, 4 * MS, launched=0).gpu(0, board, chip=None)
     assert is_told == ("fp32-matmul" in find(builder))
 
@@ -265,7 +261,7 @@ def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(co
     return TraceBuilder().gpu(sm_count=132).kernel(name, 0, length, launched=0, gridX=blocks)
 
 
-def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
+def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find):
     found = find(few_blocks(10))
     assert found["few-blocks"].action == "Launch more than 10 blocks of tree: the GPU has 132 SMs"
     assert " take 100.0 % of " in found["few-blocks"].sentence
@@ -277,7 +273,7 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
 
 
 @pytest.mark.parametrize(("name", "whole"), [("matmul", "all work"), ("mlp_fp32", "the step")])
-def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
+def test_gains_are_of_a_step_only_where_something_iterates(name, whole):
     priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite").analysis) if each.gain.is_known]
     assert priced
     assert {gain.of for gain in priced} <= {whole, PER_SAMPLE}
@@ -349,7 +345,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("rule", "builder"), SILENT.values(), ids=SILENT)
-def test_a_rule_is_no_false_alarm(rule: str, builder: TraceBuilder, find: Find) -> None:
+def test_a_rule_is_no_false_alarm(rule, builder, find):
     assert rule not in find(builder)
 
 
@@ -363,11 +359,11 @@ RECORDED = [
 
 
 @pytest.mark.parametrize(("rule", "name"), RECORDED)
-def test_a_rule_is_no_false_alarm_on_a_fixture(rule: str, name: str) -> None:
+def test_a_rule_is_no_false_alarm_on_a_fixture(rule, name):
     assert rule not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
 
 
-def test_sums_over_images_make_channels_last_save_less(find: Find) -> None:
+def test_sums_over_images_make_channels_last_save_less(find):
     changes = ["void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>"] * 3
     sums = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::Half, at::native::sum_functor<c10::Half>>>"
     without, with_sums = (find(steps([*changes, BF16, last, FUSED]))["layout-changes"].gain for last in (COMPARE, sums))
@@ -375,7 +371,7 @@ def test_sums_over_images_make_channels_last_save_less(find: Find) -> None:
     assert with_sums.high_ns == pytest.approx(without.high_ns, rel=0.05)
 
 
-def test_products_in_float64_by_old_instructions_gain_more(find: Find) -> None:
+def test_products_in_float64_by_old_instructions_gain_more(find):
     """At half the rate of the chip's own, with the Tensor Cores as busy."""
     old = "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)"
     new = "sm90_xmma_gemm_f64f64_f64f64_f64_nt_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel__5x"

@@ -43,7 +43,7 @@ def of_rule(analysis: Analysis, rule: str = "fp32-matmul") -> list[Advice]:
     return [each for each in advise(analysis) if each.rule == rule]
 
 
-def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path: Path) -> None:
+def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path):
     analysis = record_two(tmp_path, (FP32, FP32))
     (line,) = [
         line for line in view_best(analysis, advise(analysis)) if "instead of FP32" in line or "autocast" in line
@@ -57,13 +57,13 @@ def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path: Pa
     assert list(list_advice([found])["gpus"]) == ["0, 1"]
 
 
-def test_what_is_about_other_kernels_is_not_alike(tmp_path: Path) -> None:
+def test_what_is_about_other_kernels_is_not_alike(tmp_path):
     other = FP32.replace("tn_n_tilesize128x128x8", "nn_n_tilesize32x32x8")
     found = of_rule(record_two(tmp_path, (FP32, other), (890, 880)))
     assert sorted(each.gpus for each in found) == [(0,), (1,)]
 
 
-def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path: Path) -> None:
+def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path):
     alone = [of_rule(record_two(tmp_path / str(end), (FP32, BF16), (end, end), BF16))[0].gain for end in (890, 850)]
     (found,) = of_rule(record_two(tmp_path / "both", (FP32, FP32), (890, 850), BF16))
     assert found.gain.low_pct == pytest.approx(min(each.low_pct for each in alone), rel=0.01)
@@ -73,7 +73,7 @@ def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path: Path) -
     assert "; the saving is the mean over the GPUs (" in found.evidence[-1]
 
 
-def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:
+def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path):
     found = two_gpus(tmp_path, (FP32, FP32))
     slow, waiting = (found[gpu, "fp32-matmul"] for gpu in (0, 1))
     assert slow.gain.likely_ns == pytest.approx(waiting.gain.likely_ns, rel=0.001)
@@ -83,20 +83,20 @@ def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path)
     assert waiting.gain == waiting.options[0].gain
 
 
-def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None:
+def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path):
     waiting = two_gpus(tmp_path, (BF16, FP32))[1, "fp32-matmul"]
     assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
     assert waiting.gain.reason == "GPU 0 would still take as long"
     assert any("GPU 0 limits the saving; GPU 1 waits" in line for line in waiting.evidence)
 
 
-def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Path) -> None:
+def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path):
     found = two_gpus(tmp_path, (FP32, BF16), (500, 490), SEND)[0, "fp32-matmul"]
     assert found.gain.low_ns == 0
     assert found.gain.likely_ns > 300 * US
 
 
-def test_savings_on_a_gpu_without_steps_are_of_all_recorded_work(tmp_path: Path) -> None:
+def test_savings_on_a_gpu_without_steps_are_of_all_recorded_work(tmp_path):
     """It had no mean step, and all advice of the recording was lost with it."""
     analysis = record_one_without_steps(tmp_path)
     assert analysis.step_summary["gpu"].tolist() == [0]
@@ -137,7 +137,7 @@ def record_one_without_steps(folder: Path) -> Analysis:
 
 
 @pytest.mark.slow
-def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path: Path) -> None:
+def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path):
     """As by ``nn.DataParallel``: one process, and an optimizer that runs on the first GPU alone."""
     builder = TraceBuilder().gpu(0).gpu(1)
     for at in builder.steps(20, MS, 990 * US):
@@ -186,7 +186,7 @@ def record_overlapping(
     return analyze(builder.trace(folder))
 
 
-def test_work_beside_communication_that_waits_is_not_hidden_by_it(tmp_path: Path) -> None:
+def test_work_beside_communication_that_waits_is_not_hidden_by_it(tmp_path):
     """The first GPU begins to wait early in its products: these hold it up all the same."""
     (found,) = of_rule(record_overlapping(tmp_path, (600, 970), (900, 20)))
     speedup = 970 / (970 - found.gain.likely_ns / US)
@@ -195,7 +195,7 @@ def test_work_beside_communication_that_waits_is_not_hidden_by_it(tmp_path: Path
     assert found.gain.low_ns < found.gain.likely_ns
 
 
-def test_work_beside_communication_that_sends_is_hidden_by_it(tmp_path: Path) -> None:
+def test_work_beside_communication_that_sends_is_hidden_by_it(tmp_path):
     """Both send all the time: less work ends no step earlier, as far as is known."""
     found = of_rule(record_overlapping(tmp_path, (900, 900), (980, 980)))
     assert all(each.gain.likely_ns < 20 * US for each in found)

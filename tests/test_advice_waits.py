@@ -45,7 +45,7 @@ def read(builder: TraceBuilder, folder: Path) -> tuple[Step, dict[str, Advice]]:
     return step, {each.rule: each for each in report.advice}
 
 
-def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Path) -> None:
+def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path):
     step, advice = read(launching(blocks=True), tmp_path)
     assert step.cpu_ns == pytest.approx(4 * 10 * US)  # 75 µs from one to the next, in 65 of which it waits
     assert not {"launch-bound", "synchronizing-calls", "idle-or-tracer", "cpu-work"} & advice.keys()
@@ -72,9 +72,7 @@ def training(*names: str, waits_after: tuple[int, ...]) -> TraceBuilder:
     ("names", "waits_after", "of_scaler"),
     [(("gemm", UNSCALE, OPTIMIZER, UPDATE), (1,), True), (("gemm", UNSCALE, OPTIMIZER, UPDATE), (3,), False)],
 )
-def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
-    names: tuple[str, ...], waits_after: tuple[int, ...], of_scaler: bool, tmp_path: Path
-) -> None:
+def test_a_wait_is_the_scalers_where_it_reads_what_it_found(names, waits_after, of_scaler, tmp_path):
     step, advice = read(training(*names, waits_after=waits_after), tmp_path)
     assert list(step.host.waits.index) == [OF_SCALER if of_scaler else SYNCHRONIZE]
     (option,) = advice["synchronizing-calls"].options
@@ -113,9 +111,7 @@ def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **m
     ],
     ids=("pageable", "pinned", "item", "cpu", "on the GPU", "long after", "asked for", "not recorded", "freed"),
 )
-def test_a_call_that_waits_for_a_copy_is_that_copys(
-    builder: TraceBuilder, title: str, waited: str, tmp_path: Path
-) -> None:
+def test_a_call_that_waits_for_a_copy_is_that_copys(builder, title, waited, tmp_path):
     step, advice = read(builder, tmp_path)
     assert [str(name).partition("_v")[0] for name in step.host.waits.index] == [waited]
     found = advice["pageable-copies" if title == PIN else "synchronizing-calls"]
@@ -124,14 +120,14 @@ def test_a_call_that_waits_for_a_copy_is_that_copys(
     assert any("infers" in line for line in found.evidence) == (waited == "copies to the GPU")
 
 
-def test_a_copy_from_pageable_memory_is_one_finding(tmp_path: Path) -> None:
+def test_a_copy_from_pageable_memory_is_one_finding(tmp_path):
     """Its wait and what the CPU does in between are in its price: 225 of 1000 us, less 10 of a launch."""
     _, advice = read(copying("host to device", srcKind=0, dstKind=2), tmp_path)
     assert not {"synchronizing-calls", "cpu-work", "exposed-copies"} & advice.keys()
     assert 120 * US < advice["pageable-copies"].gain.likely_ns < 230 * US
 
 
-def test_copies_whose_calls_were_not_recorded_are_advised_on_without_these(tmp_path: Path) -> None:
+def test_copies_whose_calls_were_not_recorded_are_advised_on_without_these(tmp_path):
     builder = TraceBuilder()
     for number in range(30):
         at = number * MS
@@ -142,7 +138,7 @@ def test_copies_whose_calls_were_not_recorded_are_advised_on_without_these(tmp_p
     assert advice["pageable-copies"].gain.likely_ns < 520 * US
 
 
-def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path: Path) -> None:
+def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path):
     """Small copies are not to be told by their timing; nor is what is copied before the steps what these do."""
     builder = copying("host to device", srcKind=1, dstKind=2)
     builder.copy("host to device", -9 * MS, -8 * MS, launched=-10 * MS, bytes=10**9, srcKind=0, dstKind=2)
@@ -151,7 +147,7 @@ def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path:
     assert note_inferred_pinning(step) == ()
 
 
-def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
+def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path):
     """Steps that wait 70 % of the time, in which the GPU works, and leave it idle for 4 %."""
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):
@@ -167,7 +163,7 @@ def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
     )
 
 
-def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Path) -> None:
+def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path):
     """Steps whose launches take 20 µs for kernels of 15: the GPU is never ahead, and alone it may be."""
     builder, at, free = TraceBuilder(), 0, 0
     for number in range(8):
@@ -189,20 +185,20 @@ def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Pa
     assert gain.high_ns > 1.5 * lost  # with a CPU that is as fast as is assumed without recording
 
 
-def test_recorded_scalers_are_told_from_other_waits() -> None:
+def test_recorded_scalers_are_told_from_other_waits():
     step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite").analysis, 0)
     assert step is not None
     assert step.host.waits["count"][OF_SCALER] == 1  # as often as the optimizer steps
     assert step.host.waits.index[0] == OF_SCALER
 
 
-def test_pinned_memory_is_told_from_pageable() -> None:
+def test_pinned_memory_is_told_from_pageable():
     step = measure_step(tcprof.read(FIXTURES / "mnist_pinned.sqlite").analysis, 0)
     assert step is not None
     assert are_pinned(step)
 
 
-def test_no_idle_time_is_in_two_prices() -> None:
+def test_no_idle_time_is_in_two_prices():
     step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite").analysis, 0)
     assert step is not None
     idle = [100 * (1 - step.busy_ns / step.unprofiled_ns[tracing]) for tracing in step.tracing]
@@ -220,7 +216,7 @@ def test_no_idle_time_is_in_two_prices() -> None:
 
 
 @pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "resnet"])
-def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
+def test_prices_of_idle_time_are_no_more_than_there_is(name):
     report = tcprof.read(FIXTURES / f"{name}.sqlite")
     step = measure_step(report.analysis, 0)
     assert step is not None
@@ -232,7 +228,7 @@ def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
         assert sum(getattr(gain, level) for gain in of_idle) <= 100.1 * (1 - step.busy_ns / step.unprofiled_ns[tracing])
 
 
-def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pace(tmp_path: Path) -> None:
+def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pace(tmp_path):
     """Steps of 1 ms: a kernel and a wait for it, and 0.5 ms in which the CPU does something else."""
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):
@@ -247,18 +243,14 @@ def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pac
     assert gain.high_pct >= gain.likely_pct
 
 
-def test_of_many_calls_none_of_which_waits_long_the_longest_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_calls_none_of_which_waits_long_the_longest_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr("tcprof.findings.rules.cpu._NOTABLE_WAIT", 2.0)
     _, advice = read(copying("device to device", srcKind=2, dstKind=2), tmp_path)
     assert [option.title for option in advice["synchronizing-calls"].options] == [KEEP]
 
 
 @pytest.mark.parametrize(("every", "advised"), [(1, True), (4, False)], ids=["each step", "bursts"])
-def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(
-    every: int, advised: bool, tmp_path: Path
-) -> None:
+def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(every, advised, tmp_path):
     builder, at = TraceBuilder(), 0
     for number in range(24):
         began, at = at, at + (2 * MS if number % every == 0 else 20 * US)
@@ -271,7 +263,7 @@ def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(
     assert ("cpu-work" in advice) is advised
 
 
-def test_first_steps_that_allocate_are_no_finding(tmp_path: Path) -> None:
+def test_first_steps_that_allocate_are_no_finding(tmp_path):
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(4, MS, 990 * US)):
         builder.kernel("a", at + 10 * US, at + 100 * US, launched=at)
@@ -279,7 +271,7 @@ def test_first_steps_that_allocate_are_no_finding(tmp_path: Path) -> None:
     assert "synchronizing-calls" not in read(builder, tmp_path)[1]
 
 
-def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path: Path) -> None:
+def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path):
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):
         for place in range(19):
@@ -293,7 +285,7 @@ def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path: Path
     assert "cudaStreamSynchronize" in advice["launch-bound"].evidence[-1]
 
 
-def test_a_graph_between_the_waits_at_both_ends_of_a_step_saves_its_launches(tmp_path: Path) -> None:
+def test_a_graph_between_the_waits_at_both_ends_of_a_step_saves_its_launches(tmp_path):
     """Steps that answer a query: a copy to the GPU, twenty small kernels, and a copy back."""
     builder = TraceBuilder()
     for number, at in enumerate(builder.steps(8, MS, 990 * US)):
@@ -313,7 +305,7 @@ def test_a_graph_between_the_waits_at_both_ends_of_a_step_saves_its_launches(tmp
     assert advice["launch-bound"].gain.likely_pct > 30
 
 
-def test_waits_for_room_in_the_queue_limit_no_price(tmp_path: Path) -> None:
+def test_waits_for_room_in_the_queue_limit_no_price(tmp_path):
     """Each launch waits for room, many steps ahead of the GPU: before the first of these has run, too."""
     builder = TraceBuilder()
     for number in range(400):

@@ -47,7 +47,7 @@ def outline(log: list[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def logs() -> dict[str, list[str]]:
+def logs():
     done = run_python(str(PROGRAMS))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -56,7 +56,7 @@ def logs() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def outlines(logs: dict[str, list[str]]) -> dict[str, str]:
+def outlines(logs):
     return {name: outline(log) for name, log in logs.items()}
 
 
@@ -70,10 +70,10 @@ class TestRanges:
             ("wrapped", f"inference Net(forward({NET}))"),
         ],
     )
-    def test_ranges_of_a_program(self, outlines: dict[str, str], program: str, expected: str) -> None:
+    def test_ranges_of_a_program(self, outlines, program, expected):
         assert outlines[program] == expected
 
-    def test_a_step_of_training_holds_its_phases_and_the_loss(self, outlines: dict[str, str]) -> None:
+    def test_a_step_of_training_holds_its_phases_and_the_loss(self, outlines):
         step = f"step(data forward({NET} MSELoss) backward optimizer)"
         assert outlines["training"] == f"{step} {step} data"  # at last the loader said that it is at its end
 
@@ -88,8 +88,8 @@ class TestRanges:
         ],
     )
     def test_a_forward_pass_that_is_run_again_is_a_phase_within_the_backward_pass(
-        self, outlines: dict[str, str], program: str, called: tuple[int, ...], run_again: tuple[tuple[int, ...], ...]
-    ) -> None:
+        self, outlines, program, called, run_again
+    ):
         def layers(numbers: tuple[int, ...]) -> str:
             return " ".join(f"Checkpointed.layers.{number}(Checkpointed.layers.{number}.proj)" for number in numbers)
 
@@ -97,31 +97,31 @@ class TestRanges:
         expected = f"step(forward(Checkpointed({layers(called)})) backward({backward}) optimizer)"
         assert outlines[program] == expected
 
-    def test_all_of_a_checkpointed_function_is_run_again_in_its_module(self, outlines: dict[str, str]) -> None:
+    def test_all_of_a_checkpointed_function_is_run_again_in_its_module(self, outlines):
         """Reentrant and not, to its end or stopped early, and with what a policy keeps."""
         step = "(forward(Parts(Parts.proj)) backward(recompute(Parts(Parts.proj))))"
         ranges = re.sub(r"#\d", "", outlines["checkpointing_parts"])
         assert ranges == f"inference Parts{step} step{step} step{step} step{step}"
 
-    def test_validation_is_no_step_of_training(self, outlines: dict[str, str]) -> None:
+    def test_validation_is_no_step_of_training(self, outlines):
         tried = f"inference Net(forward({NET})) data"
         assert outlines["validation"] == f"step(data {TRAINED}) data data {tried} {tried}"
 
-    def test_a_step_holds_the_batches_whose_gradients_it_adds_up(self, outlines: dict[str, str]) -> None:
+    def test_a_step_holds_the_batches_whose_gradients_it_adds_up(self, outlines):
         batch = f"data forward({NET}) backward"
         step = f"step({batch} {batch} optimizer optimizer)"  # clipping gradients is the optimizer's work, too
         assert outlines["accumulation"] == f"{step} {step} data"
 
-    def test_an_optimizer_ends_the_steps_that_gradients_ended(self, outlines: dict[str, str]) -> None:
+    def test_an_optimizer_ends_the_steps_that_gradients_ended(self, outlines):
         batch = f"forward({NET}) backward"
         accumulated = f"step({batch} {batch} optimizer)"
         assert outlines["by_hand_at_first"] == f"inference Net({batch}) step({batch}) {accumulated} {accumulated}"
 
-    def test_a_model_that_is_not_trained_may_be_called_within_a_step(self, outlines: dict[str, str]) -> None:
+    def test_a_model_that_is_not_trained_may_be_called_within_a_step(self, outlines):
         step = f"step(data forward({NET} {NET.replace('Net', 'Net#2')}) backward optimizer)"
         assert outlines["teacher"] == f"{step} {step} data"
 
-    def test_each_thread_has_steps_of_its_own(self, outlines: dict[str, str]) -> None:
+    def test_each_thread_has_steps_of_its_own(self, outlines):
         steps = " ".join([f"inference Net(forward({NET}))"] * 2)
         assert outlines["threads"] == f"{steps} {steps.replace('Net', 'Net#2')}"
 
@@ -149,23 +149,19 @@ class TestBackward:
             ("inference", []),
         ],
     )
-    def test_a_mark_names_the_module_that_made_the_nodes(
-        self, logs: dict[str, list[str]], program: str, expected: list[str]
-    ) -> None:
+    def test_a_mark_names_the_module_that_made_the_nodes(self, logs, program, expected):
         assert [each for each in marks(logs[program]) if program != "two_models" or each != "backward"] == expected
 
-    def test_a_checkpoint_goes_on_where_it_was_after_its_own_backward_pass(self, logs: dict[str, list[str]]) -> None:
+    def test_a_checkpoint_goes_on_where_it_was_after_its_own_backward_pass(self, logs):
         layers = [["Checkpointed", f"Checkpointed.layers.{n}", f"Checkpointed.layers.{n}.proj"] for n in (1, 0)]
         assert marks(logs["checkpointing_reentrant"]) == ["backward", *layers[0], *layers[1], "Checkpointed"]
 
     @pytest.mark.parametrize("program", ["data_parallel", "gradient_penalty"])
-    def test_nodes_that_other_threads_may_have_made_are_in_no_module(
-        self, logs: dict[str, list[str]], program: str
-    ) -> None:
+    def test_nodes_that_other_threads_may_have_made_are_in_no_module(self, logs, program):
         """Each thread numbers its own from 0: replicas, and autograd where it makes a graph of the backward pass."""
         assert marks(logs[program]) == []
 
-    def test_an_error_of_a_mark_is_not_the_programs(self) -> None:
+    def test_an_error_of_a_mark_is_not_the_programs(self):
         script = f"{MARKED}; a._installed[0]._backward._mark = 5; n(torch.ones(1)).backward(); print(log)"
         assert run_forked(script).stdout == "[]\n"
 
@@ -182,36 +178,36 @@ def calls(model: str, *, between: str = "", first: bool = True) -> str:
 
 
 class TestGenerating:
-    def test_what_runs_between_the_calls_of_a_model_that_generates_is_its_own(self, outlines: dict[str, str]) -> None:
+    def test_what_runs_between_the_calls_of_a_model_that_generates_is_its_own(self, outlines):
         generation = f"{calls('Generating')} {calls('Generating', first=False)}"
         called = f"inference Generating(forward({NET.replace('Net', 'Generating')}))"  # by the program
         assert outlines["generating"] == f"{generation} {generation} {called}"
 
-    def test_in_the_call_of_a_module_it_is_a_part_of_that(self, outlines: dict[str, str]) -> None:
+    def test_in_the_call_of_a_module_it_is_a_part_of_that(self, outlines):
         called = NET.replace("Net", "Chat.net")
         assert outlines["generating_in_a_call"] == f"inference Chat(forward(Chat({called} {called})))"
 
-    def test_what_fails_leaves_nothing_open(self, outlines: dict[str, str]) -> None:
+    def test_what_fails_leaves_nothing_open(self, outlines):
         failed = "inference Failing(Failing forward(Failing) Failing)"
         assert outlines["generating_and_failing"] == f"{failed} {failed} inference Net(forward({NET}))"
 
 
 class TestHarmlessness:
-    def test_the_package_needs_nothing_else_of_tcprof_and_runs_in_old_pythons(self) -> None:
+    def test_the_package_needs_nothing_else_of_tcprof_and_runs_in_old_pythons(self):
         for path in PACKAGE.rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=OLDEST_PYTHON)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tcprof"):
                     assert (node.module or "").startswith("tcprof.annotate"), path
 
-    def test_startup_waits_for_torch_and_runs_the_users_own_sitecustomize(self, tmp_path: Path) -> None:
+    def test_startup_waits_for_torch_and_runs_the_users_own_sitecustomize(self, tmp_path):
         (tmp_path / "sitecustomize.py").write_text("print('mine')\n", encoding="utf-8")
         script = "import sys; print('torch' in sys.modules, 'tcprof' in sys.modules, 'tcprof.annotate' in sys.modules)"
         path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
         done = run_python("-c", script, PYTHONPATH=path)
         assert (done.stdout, done.stderr) == ("mine\nFalse False True\n", "")
 
-    def test_an_error_of_the_annotation_is_told_once_and_the_program_goes_on(self) -> None:
+    def test_an_error_of_the_annotation_is_told_once_and_the_program_goes_on(self):
         script = (
             "import tcprof.annotate as a; a.open_ranges = lambda: None; a.start(); import torch;"
             "n = torch.nn.Linear(1, 1); n(torch.ones(1)); n(torch.ones(1)); print('done')"
@@ -221,13 +217,13 @@ class TestHarmlessness:
         assert done.stderr.count("tcprof: the annotation was switched off") == 1
 
     @pytest.mark.parametrize("code", ["raise SystemExit(7)", "import os; os._exit(7)", "import no_such_module"])
-    def test_the_programs_status_is_its_own(self, tmp_path: Path, code: str) -> None:
+    def test_the_programs_status_is_its_own(self, tmp_path, code):
         plain = run_python("-c", code)
         annotated = run_python("-c", code, PYTHONPATH=str(PACKAGE / "startup"))
         assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
         assert annotated.stderr == plain.stderr
 
-    def test_the_context_annotates_what_is_within(self) -> None:
+    def test_the_context_annotates_what_is_within(self):
         script = (
             "import torch, tcprof, tcprof.annotate; log = []; nothing = lambda *_: None;"
             "R = dict(push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing, mark=None);"
@@ -238,7 +234,7 @@ class TestHarmlessness:
         done = run_forked(script)
         assert done.stdout == "['Linear']\n", done.stderr
 
-    def test_the_context_annotates_models_that_were_there_and_leaves_nothing_attached(self, tmp_path: Path) -> None:
+    def test_the_context_annotates_models_that_were_there_and_leaves_nothing_attached(self, tmp_path):
         script = """
 import torch, tcprof, tcprof.annotate
 log, nothing = [], lambda *_: None

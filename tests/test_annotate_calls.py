@@ -43,17 +43,17 @@ except KeyboardInterrupt as error:
 )
 
 
-def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone() -> None:
+def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone():
     plain, annotated = (run_forked(start + INTERRUPTED) for start in ("", START))
     assert (annotated.stdout, annotated.returncode) == (plain.stdout, 0), annotated.stderr
     assert plain.stdout
 
 
-def test_a_call_that_is_interrupted_is_over() -> None:
+def test_a_call_that_is_interrupted_is_over():
     assert run_forked(START + INTERRUPTED + "print(log)").stdout.splitlines()[-1] == "['Stopped', '<']"
 
 
-def test_the_method_has_its_name_and_is_pickled_by_it() -> None:
+def test_the_method_has_its_name_and_is_pickled_by_it():
     check = """
 import inspect, pickle
 print(pickle.loads(pickle.dumps(nn.Module.__call__)) is nn.Module.__call__ is own, inspect.signature(net.__call__))
@@ -64,7 +64,7 @@ print(nn.Module.__call__ is nn.Module._wrapped_call_impl is not own, nn.Module._
     assert run_forked(START + NET + check).stdout == "True (*args, **kwargs)\nFalse\nTrue None\n"
 
 
-def test_a_pytorch_whose_compiler_cannot_be_told_has_hooks() -> None:
+def test_a_pytorch_whose_compiler_cannot_be_told_has_hooks():
     check = "import torch._C._dynamo as dynamo; dynamo.eval_frame = None\n"
     end = "net(x); print(log, nn.Module.__call__ is own)"
     expected = "['inference Net', 'forward', 'Net', 'Net.proj', '<', '<'] True\n"

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from builders import PROCESS, TraceBuilder
@@ -50,7 +49,7 @@ BACK = ["Sequential.1", "Sequential.0"]
 
 @pytest.mark.torch
 @pytest.mark.parametrize("phase", [RECORDED, TIMED])
-def test_ranges_are_kept_while_a_stream_is_captured(tmp_path: Path, phase: bytes) -> None:
+def test_ranges_are_kept_while_a_stream_is_captured(tmp_path, phase):
     """Also those of a backward pass to some inputs, each of whose nodes is marked."""
     pytest.importorskip("torch")
     script = tmp_path / "graphs.py"
@@ -79,7 +78,7 @@ def test_ranges_are_kept_while_a_stream_is_captured(tmp_path: Path, phase: bytes
     assert [name for number, name in enumerate(marked) if marked[number - 1] != name] == ["backward", *BACK] * 2
 
 
-def test_captures_are_put_on_the_recordings_clock(tmp_path: Path) -> None:
+def test_captures_are_put_on_the_recordings_clock(tmp_path):
     """By the mark that came soonest after the process had told its clock; one of another numbering tells nothing."""
     builder = TraceBuilder().recorded(10_000)
     for thread, at, told in (

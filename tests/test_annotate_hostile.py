@@ -105,7 +105,7 @@ def run(folder: Path, program: str, *, whole: bool = False) -> subprocess.Comple
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -> None:
+def test_the_programs_output_and_status_are_its_own(tmp_path, name):
     plain, annotated = (
         run(tmp_path, text + PROGRAMS[name], whole=name in AT_IMPORT) for text in ("", f"exec({START!r})\n")
     )
@@ -113,7 +113,7 @@ def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -
 
 
 @pytest.mark.skipif(torch.version.cuda is not None, reason="this PyTorch has NVTX")
-def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Path) -> None:
+def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path):
     (tmp_path / "nvtx.py").write_text("raise ImportError", encoding="utf-8")
     path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
     done = run_python("-c", NET + "print(net(x).shape, net(x).shape)", PYTHONPATH=path)
@@ -124,7 +124,7 @@ def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_model_of_many_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
+def test_a_model_of_many_modules_is_named_once_and_called_in_linear_time(tmp_path):
     script = """
 import time
 net = nn.Sequential(*(nn.Identity() for _ in range(30_000)))

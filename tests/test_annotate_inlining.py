@@ -6,7 +6,6 @@ import linecache
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -53,7 +52,7 @@ def backward(outputs, *args, flag=False, **more):
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> ModuleType:
+def module(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(SOURCE, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("program", path)
@@ -75,7 +74,7 @@ def lines_of(call: Callable[..., Any], *args: object) -> list[tuple[str, int | N
 
 
 @pytest.mark.parametrize("name", ["generate", "decorated"])
-def test_a_method_stays_what_it_is(module: ModuleType, name: str) -> None:
+def test_a_method_stays_what_it_is(module, name):
     log: list[Any] = []
     own, model = vars(module.Model)[name], module.Model()
     followed = surround(own, never, lambda *given: log.extend(given) or True, lambda *given: log.extend(given))
@@ -89,7 +88,7 @@ def test_a_method_stays_what_it_is(module: ModuleType, name: str) -> None:
         assert lines_of(followed, *wrong) == lines_of(own, *wrong)
 
 
-def test_what_is_bound_anew_is_not_passed_to_the_end(module: ModuleType) -> None:
+def test_what_is_bound_anew_is_not_passed_to_the_end(module):
     log: list[Any] = []
     followed = surround(
         module.backward,
@@ -103,12 +102,12 @@ def test_what_is_bound_anew_is_not_passed_to_the_end(module: ModuleType) -> None
 
 
 @pytest.mark.parametrize("name", ["rebinds", "looks", "small"])
-def test_what_cannot_be_followed_unseen_is_refused(module: ModuleType, name: str) -> None:
+def test_what_cannot_be_followed_unseen_is_refused(module, name):
     with pytest.raises(ValueError, match=r"source|argument|statement"):
         surround(vars(module.Model)[name], never, never, never)
 
 
-def test_a_file_that_has_changed_since_is_not_run(module: ModuleType) -> None:
+def test_a_file_that_has_changed_since_is_not_run(module):
     path = Path(module.__file__)
     path.write_text(SOURCE.replace("def plain(self, x): return x", "def plain(self, x): return 1"), encoding="utf-8")
     linecache.clearcache()
@@ -116,7 +115,7 @@ def test_a_file_that_has_changed_since_is_not_run(module: ModuleType) -> None:
         surround(module.Model.plain, never, never, never)
 
 
-def test_nothing_is_called_while_pytorch_compiles(module: ModuleType) -> None:
+def test_nothing_is_called_while_pytorch_compiles(module):
     log: list[Any] = []
     assert surround(module.Model.plain, lambda: True, log.append, log.append)(None, 3) == 3
     assert log == []

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from forked import run_forked
@@ -161,7 +160,7 @@ print(torch.export.export(net, (x,)).graph_module.code, torch.export.export(net,
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_does_what_it_does_alone(tmp_path: Path, name: str) -> None:
+def test_a_program_does_what_it_does_alone(tmp_path, name):
     program = NET + PROGRAMS[name]
     plain, annotated = (run(tmp_path, f"exec({text!r})\n{program}") for text in ("", START))
     assert annotated.stdout == plain.stdout
@@ -179,7 +178,7 @@ annotation.start()
 """
 
 
-def test_a_loss_made_anew_in_each_step_has_one_name_and_models_without_end_a_bounded_number() -> None:
+def test_a_loss_made_anew_in_each_step_has_one_name_and_models_without_end_a_bounded_number():
     script = """
 for _ in range(2001): nn.MSELoss()(x, x)
 models = [Net() for _ in range(200)]
@@ -203,7 +202,7 @@ print(type(__loader__).__name__, sys.modules["__main__"].__dict__ is globals())
 
 
 @pytest.mark.parametrize("how", [*STARTED])
-def test_python_m_starts_a_program_as_python_does(tmp_path: Path, how: str) -> None:
+def test_python_m_starts_a_program_as_python_does(tmp_path, how):
     (tmp_path / "app").mkdir()
     (tmp_path / "lib").mkdir()
     for name in ("train.py", "app/__main__.py"):

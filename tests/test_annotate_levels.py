@@ -55,23 +55,23 @@ def said(script: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_a_level_is_chosen_by_the_program_or_by_the_environment() -> None:
+def test_a_level_is_chosen_by_the_program_or_by_the_environment():
     by_hand = said("annotation.start('ops'); net(x); print(entered, is_on())")
     assert by_hand == "['ops'] True\n"
     assert said("annotation.start(); net(x); print(entered, is_on())", TCPROF_ANNOTATE="ops") == by_hand
 
 
-def test_the_environment_switches_the_annotation_off() -> None:
+def test_the_environment_switches_the_annotation_off():
     assert said("annotation.start(); print(annotation._installed)", TCPROF_ANNOTATE="off") == "[]\n"
 
 
-def test_a_level_that_does_not_exist_is_told_and_modules_are_annotated() -> None:
+def test_a_level_that_does_not_exist_is_told_and_modules_are_annotated():
     done = run("annotation.start(); print(len(annotation._installed), entered)", TCPROF_ANNOTATE="everything")
     assert done.stdout == "1 []\n"
     assert done.stderr == "tcprof: TCPROF_ANNOTATE is none of modules, ops, shapes, off: everything\n"
 
 
-def test_ops_have_ranges_in_every_thread_that_runs_a_model_and_in_the_backward_pass() -> None:
+def test_ops_have_ranges_in_every_thread_that_runs_a_model_and_in_the_backward_pass():
     script = """
 annotation.start("ops")
 def train():
@@ -87,7 +87,7 @@ print(train(), elsewhere(train), elsewhere(train), entered)
 
 
 @pytest.mark.slow
-def test_a_profiler_of_the_programs_own_goes_before_ours() -> None:
+def test_a_profiler_of_the_programs_own_goes_before_ours():
     script = """
 annotation.start("ops")
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
@@ -102,7 +102,7 @@ print(is_on(), entered)
     assert "tcprof" not in done.stderr
 
 
-def test_a_context_raises_the_level_and_brings_it_back() -> None:
+def test_a_context_raises_the_level_and_brings_it_back():
     script = """
 def state():
     net(x)
@@ -120,7 +120,7 @@ print(before, first, second, third, fourth, state()[1])
     assert said(script) == "([], False) (['ops'], True) (['shapes'], True) True True False\n"
 
 
-def test_a_forked_process_has_ops_only_once_it_uses_the_gpu_itself() -> None:
+def test_a_forked_process_has_ops_only_once_it_uses_the_gpu_itself():
     script = """
 annotation.start("ops")
 net(x)
@@ -132,7 +132,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), is_on())
     assert said(script) == "0 True\n"
 
 
-def test_an_error_of_the_observer_switches_off_ops_alone() -> None:
+def test_an_error_of_the_observer_switches_off_ops_alone():
     script = """
 class Broken(Observer):
     def __enter__(self):
@@ -152,7 +152,7 @@ print(is_on(), annotation._GUARD.is_on)
 
 
 @pytest.mark.parametrize("option", [["--level", "ops"], ["--level=ops"]])
-def test_python_m_takes_a_level(tmp_path, option: list[str]) -> None:
+def test_python_m_takes_a_level(tmp_path, option):
     script = tmp_path / "train.py"
     script.write_text("import sys, tcprof.annotate; print(sys.argv[1:], tcprof.annotate._levels)\n", encoding="utf-8")
     assert run_python("-m", "tcprof.annotate", *option, str(script), "--fast").stdout == "['--fast'] ['ops']\n"

@@ -27,16 +27,14 @@ def run(code: str, folder: Path) -> str:
     return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_installed_package_gives_a_domain(tmp_path: Path) -> None:
+def test_the_installed_package_gives_a_domain(tmp_path):
     pytest.importorskip("nvtx")
     code = f"from tcprof.annotate.steps import open_ranges; r = open_ranges(); {USE}; print(type(r).__name__)"
     assert run(code, tmp_path).strip() in ("_OwnDomain", "_NamedDomain")
 
 
 @pytest.mark.parametrize("library", ["", "libToolsInjection64.so"])
-def test_marks_are_written_only_where_a_profiler_is_attached(
-    tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_marks_are_written_only_where_a_profiler_is_attached(tmp_path, library, monkeypatch):
     monkeypatch.setenv("NVTX_INJECTION64_PATH", library)
     (tmp_path / "nvtx.py").write_text(OLD, encoding="utf-8")
     said = run("from tcprof.annotate.steps import open_ranges; r = open_ranges(); r.mark and r.mark('Net')", tmp_path)
@@ -44,7 +42,7 @@ def test_marks_are_written_only_where_a_profiler_is_attached(
 
 
 @pytest.mark.parametrize("nvtx", ["raise ImportError", "mine = 1"])
-def test_without_the_package_ranges_are_those_of_pytorch(tmp_path: Path, nvtx: str) -> None:
+def test_without_the_package_ranges_are_those_of_pytorch(tmp_path, nvtx):
     """A module of the program's own may have the package's name."""
     (tmp_path / "nvtx.py").write_text(nvtx, encoding="utf-8")
     (tmp_path / "torch" / "cuda").mkdir(parents=True)
@@ -61,7 +59,7 @@ def make_torch() -> SimpleNamespace:
     return SimpleNamespace(cuda=SimpleNamespace(nvtx=SimpleNamespace(range_push=str, range_start=str)))
 
 
-def test_ranges_of_a_program_that_keeps_our_functions_are_noticed_once() -> None:
+def test_ranges_of_a_program_that_keeps_our_functions_are_noticed_once():
     torch, noted = make_torch(), []
     end = notice_ranges(torch, lambda: noted.append(1))
     kept = torch.cuda.nvtx.range_push
@@ -73,7 +71,7 @@ def test_ranges_of_a_program_that_keeps_our_functions_are_noticed_once() -> None
 
 
 @pytest.mark.parametrize("phase", [TIMED, OVER])
-def test_a_process_that_begins_later_keeps_its_functions(tmp_path: Path, monkeypatch, phase: bytes) -> None:
+def test_a_process_that_begins_later_keeps_its_functions(tmp_path, monkeypatch, phase):
     (tmp_path / "phase").write_bytes(phase)
     monkeypatch.setenv(processes.PROCESSES, str(tmp_path))
     torch = make_torch()

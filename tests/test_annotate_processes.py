@@ -74,7 +74,7 @@ def assert_each_ends_its_own(done: list[tuple[str, int, int]]) -> None:
     assert sorted(began) == sorted(ended)
 
 
-def test_a_forked_process_leaves_the_ranges_of_its_parent_open(tmp_path: Path) -> None:
+def test_a_forked_process_leaves_the_ranges_of_its_parent_open(tmp_path):
     script = """
 kept = train()
 child = os.fork()
@@ -92,7 +92,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.slow
-def test_the_workers_of_a_loader_open_nothing_and_end_nothing(tmp_path: Path) -> None:
+def test_the_workers_of_a_loader_open_nothing_and_end_nothing(tmp_path):
     script = """
 net = nn.Linear(2, 2)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -51,7 +50,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("exec", 1)])
-def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: str, workers: int) -> None:
+def test_workers_are_annotated_however_they_are_started(tmp_path, method, workers):
     script, processes = tmp_path / "serve.py", tmp_path / "processes"
     script.write_text(PROGRAM, encoding="utf-8")
     processes.mkdir()
@@ -87,7 +86,7 @@ for step in range(9):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_step_of_a_gradient_scaler_is_timed_once(tmp_path: Path, count: int) -> None:
+def test_a_step_of_a_gradient_scaler_is_timed_once(tmp_path, count):
     script, processes = tmp_path / "train.py", tmp_path / "processes"
     processes.mkdir()
     (processes / CONTROL).write_bytes(RECORDED)

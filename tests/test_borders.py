@@ -45,55 +45,55 @@ def errors_at(frame: pd.DataFrame, of: Rates, *times: int) -> BorderErrors:
     return border_errors(found.split, found.errors, found.active, US * np.array(times))
 
 
-def test_neighbours_have_what_the_fit_gives_them() -> None:
+def test_neighbours_have_what_the_fit_gives_them():
     whole = 0.162 * WHOLE
     assert active_ns(samples(16.2), NEIGHBOURS, 10, 20) == pytest.approx(whole * 0.8 / 0.81)
     assert active_ns(samples(16.2), NEIGHBOURS, 20, 30) == pytest.approx(whole * 0.01 / 0.81, rel=1e-4)
     assert active_ns(samples(16.2), NEIGHBOURS, 0, 50) == pytest.approx(whole)
 
 
-def test_idle_time_has_nothing_of_a_sample_in_which_something_ran() -> None:
+def test_idle_time_has_nothing_of_a_sample_in_which_something_ran():
     assert active_ns(samples(16.2), NEIGHBOURS, 0, 10) == 0
     assert active_ns(samples(16.2), NEIGHBOURS, 30, 50) == pytest.approx(0, abs=1e-9)
 
 
-def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None:
+def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran():
     silent = launches((10, 20, 0.0, 0.0), (20, 40, 0.0, 0.0))
     assert active_ns(samples(30), silent, 10, 20) == pytest.approx(0.3 * WHOLE / 3)
 
 
-def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
+def test_a_sample_without_any_launch_is_even_and_its_border_uncertain():
     assert active_ns(samples(40), NO_LAUNCHES, 0, 10) == pytest.approx(0.4 * 10 * US)
     assert errors_at(samples(40), NO_LAUNCHES, 10).common == pytest.approx(0.4 * 10 * US)
 
 
 @pytest.mark.parametrize(("at", "expected"), [(20, 1000), (30, 0), (15, 500), (0, 0), (50, 0)])
-def test_the_split_is_off_by_no_more_than_the_surer_side(at: int, expected: float) -> None:
+def test_the_split_is_off_by_no_more_than_the_surer_side(at, expected):
     """The first launch is off by 0.1 of its 10 µs, the second by 0.3: the sum of both is the sample's."""
     found = errors_at(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)), at)
     assert found.common == pytest.approx(expected)
 
 
-def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
+def test_a_border_inside_a_launch_is_known_to_half_a_microsecond():
     found = errors_at(samples(80), launches((0, 50, 0.8, 0.0)), 25, 50)
     assert found.single == pytest.approx([0.8 * 500, 0])
 
 
-def test_what_launches_may_have_counted_at_a_border_is_common_to_them() -> None:
+def test_what_launches_may_have_counted_at_a_border_is_common_to_them():
     """By 0.1 of each ns up to 5 µs from either end of a launch, and a tenth of that at the samples' borders."""
     at = US * np.array([0, 5, 95, 100])
     rows = replace(launches((0, 100, 0.8, 0.0)), inside=StepFunction(at[:-1], at[1:], np.array([0.1, 0, -0.1])))
     assert errors_at(samples(80, 80), rows, 2, 25, 98, 100).common == pytest.approx([200, 500, 200, 0])
 
 
-def test_late_samples_move_what_ran_at_their_own_borders_across_a_window() -> None:
+def test_late_samples_move_what_ran_at_their_own_borders_across_a_window():
     """Between a full launch and one of a quarter as much as they share the sample."""
     rows = launches((0, 110, 1.0, 0.0), (110, 250, 0.25, 0.0))
     found = errors_at(samples(100, 100, 40, 25, 25), rows, 75, 110, 175)
     assert found.moved == pytest.approx([1, 0.625, 0.25], rel=1e-4)
 
 
-def test_launches_that_end_leave_nothing_behind() -> None:
+def test_launches_that_end_leave_nothing_behind():
     """Not by rounding either: a hundred thousand launches of odd rates, then a sample in which nothing runs."""
     start = np.arange(100_000)
     rate = 0.1 + start % 7 / 9
@@ -103,7 +103,7 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     )
 
 
-def test_only_what_is_shared_takes_pieces() -> None:
+def test_only_what_is_shared_takes_pieces():
     """Not samples that counted nothing, which are most of a long recording, nor neighbours of one rate."""
     rows = launches((10, 20, 0.5, 0.0), (20, 30, 0.5, 0.0), (60, 70, 0.5, 0.0))
     found = split_samples(samples(16.2, 0), rows).pieces
@@ -111,7 +111,7 @@ def test_only_what_is_shared_takes_pieces() -> None:
     assert found.start.tolist() == [0, 10 * US, 30 * US]
 
 
-def test_no_launch_has_more_than_full_activity() -> None:
+def test_no_launch_has_more_than_full_activity():
     """80 % of the sample, but half of it under launches: these are full, and what they cannot have lies beside them."""
     rows = launches((0, 10, 0.9, 0.0), (10, 25, 0.3, 0.0))
     assert active_ns(samples(80), rows, 0, 10) == pytest.approx(10 * US)
@@ -120,7 +120,7 @@ def test_no_launch_has_more_than_full_activity() -> None:
     assert active_ns(samples(80), rows, 0, 50) == pytest.approx(40 * US)
 
 
-def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first() -> None:
+def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first():
     rows = launches((0, 10, 0.9, 0.0), (10, 20, 0.1, 0.0), (20, 30, 0.3, 0.0))
     assert active_ns(samples(36), rows, 0, 10) == pytest.approx(10 * US), "of 18 µs it would have 12.5"
     assert active_ns(samples(36), rows, 10, 20) == pytest.approx(2 * US, rel=1e-5)
@@ -128,7 +128,7 @@ def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first() -> No
     assert active_ns(samples(36), rows, 30, 50) == pytest.approx(0, abs=1e-3)
 
 
-def test_windows_that_cut_no_sample_have_exactly_what_was_recorded() -> None:
+def test_windows_that_cut_no_sample_have_exactly_what_was_recorded():
     """To the last bit, behind thousands of pieces of odd shares."""
     start = 15_000 * np.arange(1000)
     rows = even_rates(start, start + 7_000, 0.1 + start % 7 / 9, *np.zeros((2, len(start))))
@@ -139,14 +139,14 @@ def test_windows_that_cut_no_sample_have_exactly_what_was_recorded() -> None:
     assert functions[0].active.integral(at, at + 20_001) != pytest.approx(frame["tensor_active_pct"] * 20_001)
 
 
-def test_gaps_between_samples_hold_nothing() -> None:
+def test_gaps_between_samples_hold_nothing():
     frame = samples(10, 20, 30).drop(1)
     assert active_ns(frame, NEIGHBOURS, 60, 80) == 0
     assert active_ns(frame, NEIGHBOURS, 60, 110) == pytest.approx(0.3 * 10 * US)
     assert active_ns(frame, NEIGHBOURS, -20, 300) == pytest.approx(0.4 * WHOLE)
 
 
-def test_samples_are_cut_alike_however_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_cut_alike_however_many_at_a_time(monkeypatch):
     """Launches that reach over many samples, and some of several parts, are there for each of them."""
     rng = np.random.default_rng(0)
     start = np.sort(rng.integers(0, 40 * WHOLE, 90))
@@ -161,9 +161,7 @@ def test_samples_are_cut_alike_however_many_at_a_time(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("scale", "odd", "low", "high"), [(1, 0.0, 0.9, 1.1), (3, 0.0, 8, 10), (1, 0.03, 0.9, 1.4)])
-def test_borders_that_are_off_are_seen_and_a_few_odd_launches_are_none(
-    scale: float, odd: float, low: float, high: float
-) -> None:
+def test_borders_that_are_off_are_seen_and_a_few_odd_launches_are_none(scale, odd, low, high):
     rng = np.random.default_rng(3)
     count, reading = 20_000, 0.01
     residual = scale * rng.standard_normal((count, 2)).sum(axis=1) + np.sqrt(reading) * rng.standard_normal(count)

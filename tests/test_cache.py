@@ -2,13 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from commands import Run
 from test_redact import recording
 
 import tcprof
@@ -20,14 +18,14 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The folder that they are kept in."""
     monkeypatch.setenv(contents.VARIABLE, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def given(tmp_path):
     """A small recording."""
     return recording().write(tmp_path, "run.sqlite")
 
@@ -41,9 +39,7 @@ def forbid(*_: object, **__: object) -> None:
 
 
 @pytest.mark.slow
-def test_the_next_command_says_the_same_and_analyzes_nothing(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_command_says_the_same_and_analyzes_nothing(folder, run, monkeypatch):
     given = FIXTURES / "mlp_fp16.sqlite"
     commands = [("show",), ("ranges",), ("kernels", "--by", "path"), ("modules",), ("timeline", "--format", "json")]
     anew = [run(name, given, "--no-cache", *options) for name, *options in commands]
@@ -56,9 +52,7 @@ def test_the_next_command_says_the_same_and_analyzes_nothing(
     assert first == anew[0]
 
 
-def test_an_entry_is_of_its_content_and_options_whatever_the_file_is_called(
-    folder: Path, given: Path, run: Run, tmp_path: Path
-) -> None:
+def test_an_entry_is_of_its_content_and_options_whatever_the_file_is_called(folder, given, run, tmp_path):
     run("show", given)
     moved = shutil.copy(given, tmp_path / "moved.sqlite")
     assert "moved.sqlite" in run("show", moved).out
@@ -67,13 +61,13 @@ def test_an_entry_is_of_its_content_and_options_whatever_the_file_is_called(
     assert len(entries(folder)) == 2
 
 
-def test_ranges_alone_do_not_answer_for_kernels(folder: Path, given: Path, run: Run) -> None:
+def test_ranges_alone_do_not_answer_for_kernels(folder, given, run):
     assert run("ranges", given, "--no-kernels") == run("ranges", given, "--no-kernels")
     assert run("kernels", given) == run("kernels", given, "--no-cache")
     assert run("ranges", given) == run("ranges", given, "--no-cache")
 
 
-def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder: Path, tmp_path: Path, run: Run) -> None:
+def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder, tmp_path, run):
     given, other = (shutil.copy(FIXTURES / f"mlp_{name}.sqlite", tmp_path / name) for name in ("fp32", "fp16"))
     size = max(path.stat().st_size for path in (given, other))
     for path in (given, other):
@@ -97,9 +91,7 @@ def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder: P
     ],
     ids=["cut off", "text", "empty", "newer", "zeros"],
 )
-def test_a_damaged_entry_is_told_and_made_anew(
-    folder: Path, given: Path, run: Run, damage: Callable[[Path], object]
-) -> None:
+def test_a_damaged_entry_is_told_and_made_anew(folder, given, run, damage):
     anew = run("show", given)
     [entry] = entries(folder)
     whole = entry.read_bytes()
@@ -111,21 +103,21 @@ def test_a_damaged_entry_is_told_and_made_anew(
     assert run("show", given) == anew
 
 
-def test_an_entry_of_another_user_is_not_used(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+def test_an_entry_of_another_user_is_not_used(folder, given, run, monkeypatch):
     first = run("advise", given)
     monkeypatch.setattr(os, "getuid", lambda: entries(folder)[0].stat().st_uid + 1)
     again = run("advise", given)
     assert (again.out, "is another user's" in again.err) == (first.out, True)
 
 
-def test_what_was_judged_is_not_judged_again(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+def test_what_was_judged_is_not_judged_again(folder, given, run, monkeypatch):
     first = run("advise", given)
     for module, name in {"api.reading": "judge", "findings.advise": "advise"}.items():
         monkeypatch.setattr(import_module(f"tcprof.{module}"), name, forbid)
     assert run("advise", given) == first
 
 
-def test_an_entry_of_another_recording_is_told(folder: Path, given: Path, run: Run) -> None:
+def test_an_entry_of_another_recording_is_told(folder, given, run):
     run("show", given)
     [entry] = entries(folder)
     run("show", FIXTURES / "mlp_fp16.sqlite")
@@ -136,9 +128,7 @@ def test_an_entry_of_another_recording_is_told(folder: Path, given: Path, run: R
 
 
 @pytest.mark.parametrize("place", ["closed", "file", "/proc/kept", "/dev/full/kept"])
-def test_a_folder_that_cannot_be_written_is_a_note(
-    place: str, given: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_a_note(place, given, run, tmp_path, monkeypatch):
     anew = run("show", given, "--no-cache")
     (tmp_path / "file").touch()
     (tmp_path / "closed").mkdir(mode=0o500)
@@ -150,7 +140,7 @@ def test_a_folder_that_cannot_be_written_is_a_note(
     assert "note: the analysis cannot be cached" in done.err
 
 
-def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+def test_what_was_not_used_for_longest_goes(folder, given, run, monkeypatch):
     for window in ("gpu", "host"):
         run("show", given, "--window", window)
     oldest, *rest = sorted(entries(folder), key=lambda entry: entry.stat().st_mtime_ns)
@@ -172,7 +162,7 @@ def keep_often(folder: Path, given: Path) -> list[str]:
     return notes
 
 
-def test_processes_that_write_it_at_once_leave_a_whole_one(folder: Path, given: Path) -> None:
+def test_processes_that_write_it_at_once_leave_a_whole_one(folder, given):
     with get_context("spawn").Pool(2) as pool:
         assert pool.starmap(keep_often, [(folder, given)] * 2) == [[], []]
     assert len(entries(folder)) == 1

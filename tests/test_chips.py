@@ -5,7 +5,6 @@ import re
 import runpy
 import shutil
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,7 @@ from tcprof.sources.nsys_sqlite import samples
         ("unheard of", "none", "", 0),
     ],
 )
-def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
+def test_rates(chip, family, precision, rate):
     family, _, shape = family.partition(" ")
     assert find_chip(chip).flop_per_cycle(family, precision, shape=shape) == pytest.approx(rate, rel=1e-12)
 
@@ -61,12 +60,12 @@ def test_rates(chip: str, family: str, precision: str, rate: float) -> None:
         ("", "", ""),
     ],
 )
-def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -> None:
+def test_what_is_not_known_has_no_rate(chip, family, precision):
     assert math.isnan(find_chip(chip).flop_per_cycle(family, precision))
 
 
 @pytest.mark.parametrize(("chip", "precision"), [("unheard of", "fp16"), ("GH100", ""), ("GA100", "fp8")])
-def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
+def test_a_peak_that_is_not_known(chip, precision):
     assert math.isnan(find_chip(chip).peak_flop_per_cycle(precision))
 
 
@@ -88,7 +87,7 @@ WITHOUT_RATE = {"Jetson AGX Thor"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_figure_has_a_source(name: str) -> None:
+def test_every_figure_has_a_source(name):
     check_file(chip_data.DATA / name)
     file = FILES[name]
     tables = [file.rates, *(rates for _, rates in file.rates_of_boards if rates)]
@@ -102,20 +101,20 @@ def test_every_figure_has_a_source(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_metrics_are_columns_of_the_samples(name: str) -> None:
+def test_metrics_are_columns_of_the_samples(name):
     metrics = FILES[name].metrics
     assert set(metrics) <= {*SAMPLE_METRICS} | NOT_A_COLUMN
     assert all(metric.names and metric.counters for metric in metrics.values())
 
 
-def test_every_sampled_column_has_a_name() -> None:
+def test_every_sampled_column_has_a_name():
     of_one_chip = {
         column for column in SAMPLE_METRICS if any(column in file.metrics for file in FILES.values() if file.chips)
     }
     assert set(FILES["common.toml"].metrics) | of_one_chip == {*SAMPLE_METRICS} - {"pipe_cycles"} | NOT_A_COLUMN
 
 
-def test_a_chip_has_one_file_and_a_name_one_column() -> None:
+def test_a_chip_has_one_file_and_a_name_one_column():
     chips = [chip for file in FILES.values() for chip in file.chips]
     names = [name for file in FILES.values() for metric in file.metrics.values() for name in metric.names]
     assert len(chips) == len(set(chips))
@@ -123,7 +122,7 @@ def test_a_chip_has_one_file_and_a_name_one_column() -> None:
 
 
 @pytest.mark.parametrize(("name", "precision"), PEAKS)
-def test_peaks_of_boards_follow_from_rates(name: str, precision: str) -> None:
+def test_peaks_of_boards_follow_from_rates(name, precision):
     chips, board = BOARDS[name]
     sums = "fp16" if precision.endswith("_in_fp16") else "fp32"
     clock = board.boost_clock_hz
@@ -136,7 +135,7 @@ def test_peaks_of_boards_follow_from_rates(name: str, precision: str) -> None:
         assert peak == pytest.approx(board.peak_tflops[precision], rel=0.013 if name == "L40S" else 0.01)
 
 
-def test_a_board_is_found_by_its_whole_name() -> None:
+def test_a_board_is_found_by_its_whole_name():
     names = [name for _, board in BOARDS.values() for name in board.names]
     assert len(names) == len(set(names))
     for chips, board in BOARDS.values():
@@ -167,7 +166,7 @@ def test_a_board_is_found_by_its_whole_name() -> None:
         ("NVIDIA GB10", "DGX Spark"),
     ],
 )
-def test_boards_whose_names_begin_alike(gpu: str, name: str) -> None:
+def test_boards_whose_names_begin_alike(gpu, name):
     assert find_chip("", gpu).board is BOARDS[name][1]
 
 
@@ -184,9 +183,7 @@ def test_boards_whose_names_begin_alike(gpu: str, name: str) -> None:
         ("Orin", 16, 1.3, "fp16", math.nan),
     ],
 )
-def test_a_peak_is_one_that_the_gpu_can_reach(
-    gpu: str, sms: float, clock_ghz: float, precision: str, expected: float
-) -> None:
+def test_a_peak_is_one_that_the_gpu_can_reach(gpu, sms, clock_ghz, precision, expected):
     gpus = pd.DataFrame(
         {"gpu": 0, "name": gpu, "chip": "GA10B" if gpu == "Orin" else "GA100", "sm_count": sms}, index=[0]
     ).assign(clock_hz=clock_ghz * 1e9)
@@ -195,7 +192,7 @@ def test_a_peak_is_one_that_the_gpu_can_reach(
     assert peak.tolist() == pytest.approx([expected], nan_ok=True)
 
 
-def test_the_page_has_every_board() -> None:
+def test_the_page_has_every_board():
     root = Path(__file__).parent.parent
     page = (root / "docs" / "chips.md").read_text(encoding="utf-8")
     generated = runpy.run_path(str(root / "docs" / "generate_chips.py"))["render"](page)
@@ -230,7 +227,7 @@ def test_the_page_has_every_board() -> None:
         ("tf32", "unheard of", "A GPU", False),
     ],
 )
-def test_what_a_gpu_is_known_to_lack(precision: str, chip: str, gpu: str, expected: bool) -> None:
+def test_what_a_gpu_is_known_to_lack(precision, chip, gpu, expected):
     assert lacks(precision, chip, gpu) == expected
 
 
@@ -254,7 +251,7 @@ METRIC = 'names = ["A"]\ncounters = ["a"]\n'
         ("chips = ", "Invalid value"),
     ],
 )
-def test_a_file_with_a_mistake(content: str, said: str, tmp_path: Path) -> None:
+def test_a_file_with_a_mistake(content, said, tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(content)
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
@@ -289,7 +286,7 @@ source = "stub"
 
 
 @pytest.fixture
-def write_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def write_stub(tmp_path, monkeypatch):
     """Adds a file for GX999 to those of the package."""
 
     def write(content: str) -> None:
@@ -313,7 +310,7 @@ def names_of(metric_set: str) -> list[str]:
     return [f"{metric['name']} [{sub['name']}]" for metric in made["metrics"] for sub in metric["subMetrics"]]
 
 
-def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Path) -> None:
+def test_a_new_chip_is_one_file(write_stub, tmp_path):
     write_stub(STUB)
     own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"), ("SMs Active", "TPC.sm__cycles_active"))
     recorded = names_of(build_metric_set(own, "GX999"))
@@ -341,14 +338,14 @@ def test_a_new_metric_is_a_column_and_its_names(write_stub, tmp_path, monkeypatc
 
 
 @pytest.fixture(scope="module")
-def product_flop() -> dict[str, float]:
+def product_flop():
     """FLOP of a product, from its tensor cycles, for each format and size of the recording."""
     ranges = tcprof.read(Path(__file__).parent.parent / "fixtures" / "matmul.sqlite").ranges
     return dict(zip(ranges["path"], ranges["tensor_flop"] / 3, strict=True))  # three of each
 
 
 @pytest.mark.parametrize("name", ["fp64", "tf32", "fp16", "bf16", "int8", "fp8"])
-def test_cycles_of_aligned_products_are_their_arithmetic(product_flop: dict[str, float], name: str) -> None:
+def test_cycles_of_aligned_products_are_their_arithmetic(product_flop, name):
     assert product_flop[f"{name} 4096"] == pytest.approx(2 * 4096**3, rel=0.002)
 
 
@@ -365,7 +362,7 @@ def test_cycles_of_others_are_that_of_whole_tiles(product_flop, name, tile, erro
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
 
 
-def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles() -> None:
+def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles():
     """ResNet's first has 3 channels, of which a tile of CUTLASS's takes 32, and 64 filters, of which it takes 128."""
     analysis = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
     is_first = analysis.kernels["name"].str.contains("s16816fprop_optimized_bf16_128x128_32x5_nhwc_align8")
@@ -376,7 +373,7 @@ def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles() -> Non
 @pytest.mark.parametrize(
     ("chip", "gpu"), [("GH100", "NVIDIA H20"), ("GH100", "NVIDIA H20-3e"), ("GA100", "NVIDIA CMP 170HX")]
 )
-def test_a_board_that_is_cut_down_has_no_rate_of_the_whole_chip(chip: str, gpu: str) -> None:
+def test_a_board_that_is_cut_down_has_no_rate_of_the_whole_chip(chip, gpu):
     found = find_chip(chip, gpu)
     rates = find_chip(chip).rates
     assert rates

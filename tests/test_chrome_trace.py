@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import AMP, TraceBuilder
-from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from report_inputs import HOSTILE, read_hostile
@@ -158,7 +157,7 @@ def small() -> TraceBuilder:
     )
 
 
-def test_ranges_work_and_counters(tmp_path: Path) -> None:
+def test_ranges_work_and_counters(tmp_path):
     events = draw(small(), tmp_path)
     assert processes_of(events) == {OUTSIDE: "GPU 0: NVIDIA H200", 1000: "process 1000"}
     assert sorted(drawn(events)) == [
@@ -187,7 +186,7 @@ def test_ranges_work_and_counters(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12)), max_size=40))
-def test_rows_hold_what_nests(intervals: list[tuple[int, int, int]]) -> None:
+def test_rows_hold_what_nests(intervals):
     lane, start, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
     order = OpenIntervals.order(lane, start, start + length)
     lane, start, end = lane[order], start[order], (start + length)[order]
@@ -202,7 +201,7 @@ def test_rows_hold_what_nests(intervals: list[tuple[int, int, int]]) -> None:
     assert pairs or not row.any()  # where all nests, one row is enough
 
 
-def test_threads_domains_processes_and_gpus(tmp_path: Path) -> None:
+def test_threads_domains_processes_and_gpus(tmp_path):
     builder = TraceBuilder().gpu().gpu(1, "NVIDIA A100").gpu(2)
     builder.range("mine", 0, 50_000).range("theirs", 10, 40_000, domain="NCCL").range("other", 0, 90, thread=2)
     builder.kernel("k", 1_000, 2_000, launched=20).kernel("k", 1_500, 3_000, launched=30, device=1)
@@ -241,7 +240,7 @@ def test_threads_domains_processes_and_gpus(tmp_path: Path) -> None:
     assert next(e for e in of(events, "X", 2000))["args"]["kernel_count"] == 1
 
 
-def test_hostile_names_are_only_text(tmp_path: Path) -> None:
+def test_hostile_names_are_only_text(tmp_path):
     analysis = read_hostile(tmp_path)
     gpus = analysis.gpus.assign(name=pd.Series(['lone \ud800 surrogate \udfff"\x00'], dtype=object))
     target = tmp_path / "trace.json.gz"
@@ -253,7 +252,7 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     assert {event["name"] for event in of(events, "X", OUTSIDE)} == {"step", *HOSTILE}
 
 
-def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) -> None:
+def test_a_trace_says_what_the_frames_say(fixture_file, tmp_path):
     """Every launch and every range of each fixture, and every counter as a function of time."""
     report = tcprof.read(fixture_file)
     target = tmp_path / "trace.json.gz"
@@ -298,7 +297,7 @@ def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale
     assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
 
 
-def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_trace_leaves_the_old_one(tmp_path, monkeypatch):
     target = tmp_path / "trace.json"
     target.write_text("old")
 
@@ -312,7 +311,7 @@ def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     assert target.read_text() == "old"
 
 
-def test_the_command(run: Run, tmp_path: Path) -> None:
+def test_the_command(run, tmp_path):
     export, target = small().write(tmp_path), tmp_path / "out.json.gz"
     done = run("export", export, "--chrome-trace", target)
     assert (done.status, done.out) == (0, f"{target}\n")

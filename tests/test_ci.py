@@ -27,7 +27,7 @@ case "$*" in *--paginate*|*per_page*) printf '%s' "$KNOWN" ;; esac
 
 
 @pytest.fixture
-def job(tmp_path: Path):
+def job(tmp_path):
     """Runs a script in a folder of its own; returns its status, what it printed, and the calls of gh and curl."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -66,7 +66,7 @@ def job(tmp_path: Path):
     return execute
 
 
-def test_no_value_of_a_user_is_part_of_a_script() -> None:
+def test_no_value_of_a_user_is_part_of_a_script():
     scripts = [each["run"] for each in STEPS.values() if "run" in each]
     assert len(scripts) == 5
     assert not any("${{" in script for script in scripts)
@@ -76,7 +76,7 @@ def test_no_value_of_a_user_is_part_of_a_script() -> None:
     assert inputs == set(ACTION["inputs"])
 
 
-def test_a_failed_gate_is_in_the_summary_the_files_and_the_status(job, tmp_path: Path) -> None:
+def test_a_failed_gate_is_in_the_summary_the_files_and_the_status(job, tmp_path):
     status, printed, _ = job(STEPS["Compare"]["run"])
     assert (status, (tmp_path / "outputs").read_text()) == (0, "status=1\n"), printed
     verdict, gate = (tmp_path / "summary.md").read_text().split("\n\n")[:2]
@@ -89,7 +89,7 @@ def test_a_failed_gate_is_in_the_summary_the_files_and_the_status(job, tmp_path:
     assert job(STEPS["Gate"]["run"], STATUS="1")[0] == 1
 
 
-def test_without_a_baseline_it_passes_and_says_so(job, tmp_path: Path) -> None:
+def test_without_a_baseline_it_passes_and_says_so(job, tmp_path):
     status, printed, _ = job(STEPS["Compare"]["run"], BASE="absent")
     assert (status, (tmp_path / "outputs").read_text()) == (0, "status=0\n")
     assert (
@@ -102,7 +102,7 @@ def test_without_a_baseline_it_passes_and_says_so(job, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", [STEPS["Compare"]["run"], TEMPLATE["script"][0]], ids=["github", "gitlab"])
-def test_what_cannot_be_compared_fails_at_once(script: str, job, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_fails_at_once(script, job, tmp_path):
     status, printed, _ = job(script, NEW="absent")
     assert (status, "absent" in printed) == (3, True)
     (tmp_path / "gate.toml").write_text('fail-if = ["tiem > +5%"]\n')
@@ -114,7 +114,7 @@ def test_what_cannot_be_compared_fails_at_once(script: str, job, tmp_path: Path)
     ("known", "call"),
     [("", "--method POST repos/me/it/issues/7/comments -F"), ("42\n43\n", "PATCH repos/me/it/issues/comments/42 -F")],
 )
-def test_the_comment_is_edited_in_place(known: str, call: str, job, tmp_path: Path) -> None:
+def test_the_comment_is_edited_in_place(known, call, job, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "comparison.md").write_text("verdict" * 20_000)
     status, printed, calls = job(
@@ -128,7 +128,7 @@ def test_the_comment_is_edited_in_place(known: str, call: str, job, tmp_path: Pa
     assert len(written) < 65_536
 
 
-def test_redacted_copies_alone_are_kept(job, tmp_path: Path) -> None:
+def test_redacted_copies_alone_are_kept(job, tmp_path):
     """With a tcprof that copies a recording in place of making one."""
     stub = f"""#!/bin/sh
     [ "$1" = profile ] || exec {Path(sys.executable).parent}/tcprof "$@"
@@ -157,9 +157,7 @@ def test_redacted_copies_alone_are_kept(job, tmp_path: Path) -> None:
     "launcher",
     [("SLURM_PROCID", "SLURM_LOCALID"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"), ("RANK", "LOCAL_RANK")],
 )
-def test_the_script_for_slurm_samples_each_ranks_gpu(
-    launcher: tuple[str, str], visible: dict[str, str], gpu: str, tmp_path: Path
-) -> None:
+def test_the_script_for_slurm_samples_each_ranks_gpu(launcher, visible, gpu, tmp_path):
     script = re.search(
         r"```bash\n(#!/bin/sh\n# Records one rank.*?)```", (ROOT / "docs" / "slurm.md").read_text(), re.DOTALL
     )
@@ -180,7 +178,7 @@ def test_the_script_for_slurm_samples_each_ranks_gpu(
 
 
 @pytest.mark.parametrize("end", [0, signal.SIGINT, signal.SIGTERM], ids=["failed", "cancelled", "ended"])
-def test_no_report_stays_where_recording_fails_or_is_cancelled(end: int, job, tmp_path: Path) -> None:
+def test_no_report_stays_where_recording_fails_or_is_cancelled(end, job, tmp_path):
     """With a tcprof that has begun a report, and still writes it when it is ended."""
     stub = """#!/bin/bash
     trap 'echo token > "$(dirname "$6")/run.nsys-rep"; exit 1' TERM
@@ -211,7 +209,7 @@ SERVICE = {"CI_API_V4_URL": "https://git.test/api/v4", "CI_PROJECT_ID": "3", "CI
 NOTES = "https://git.test/api/v4/projects/3/merge_requests/7/notes"
 
 
-def test_gitlab_has_the_note_the_files_and_the_status(job, tmp_path: Path) -> None:
+def test_gitlab_has_the_note_the_files_and_the_status(job, tmp_path):
     status, printed, calls = job(TEMPLATE["script"][0], KNOWN="[]", TCPROF_TOKEN="secret", **SERVICE)
     assert status == 1, printed
     assert "Gate failed" in printed
@@ -221,7 +219,7 @@ def test_gitlab_has_the_note_the_files_and_the_status(job, tmp_path: Path) -> No
     assert (tmp_path / "out" / "gate.xml").is_file()
 
 
-def test_the_note_of_gitlab_is_edited_in_place(job, tmp_path: Path) -> None:
+def test_the_note_of_gitlab_is_edited_in_place(job, tmp_path):
     """With a tcprof whose gate fails."""
     (tmp_path / "bin" / "tcprof").write_text("#!/bin/sh\necho Gate failed\nexit 1\n")
     (tmp_path / "bin" / "tcprof").chmod(0o755)

@@ -1,7 +1,5 @@
 """Classes of launches: what is split by duration, and what is pooled because it is rare."""
 
-from random import Random
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,24 +19,24 @@ def of_durations(*durations: int) -> list[int]:
     return classified([(0, 0, duration) for duration in durations]).kind.tolist()
 
 
-def test_name_and_geometry_tell_classes_apart() -> None:
+def test_name_and_geometry_tell_classes_apart():
     found = classified([(0, 0, 100), (1, 0, 100), (0, 1, 100), (1, 1, 100)] * 3)
     assert found.kind.tolist() == [0, 1, 2, 3] * 3
     assert found.weight.tolist() == [1] * 12
     assert not found.pooled.any()
 
 
-def test_one_kernel_that_lasts_twice_as_long_at_times_is_two_classes() -> None:
+def test_one_kernel_that_lasts_twice_as_long_at_times_is_two_classes():
     assert of_durations(20_000, 10_000, 20_000, 10_000, 10_000, 20_000) == [0, 1, 0, 1, 1, 0]
 
 
-def test_durations_that_scatter_by_three_percent_are_one_class() -> None:
+def test_durations_that_scatter_by_three_percent_are_one_class():
     durations = np.random.default_rng(0).normal(10_000, 100, 200).clip(9_700, 10_300).astype(int)
     assert set(of_durations(*durations)) == {0}
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(1.05, 1), (1.07, 2)])
-def test_a_gap_of_six_percent_splits(ratio: float, expected: int) -> None:
+def test_a_gap_of_six_percent_splits(ratio, expected):
     assert len(set(of_durations(*[100_000] * 5, *[int(100_000 * ratio)] * 5))) == expected
 
 
@@ -52,19 +50,17 @@ def test_a_gap_of_six_percent_splits(ratio: float, expected: int) -> None:
         pytest.param([2_000, 2_400] * 5, [0] * 10, id="less apart than a border between kernels is known"),
     ],
 )
-def test_launches_that_last_differently_are_classes_however_few_they_are(
-    durations: list[int], expected: list[int]
-) -> None:
+def test_launches_that_last_differently_are_classes_however_few_they_are(durations, expected):
     assert of_durations(*durations) == expected
 
 
-def test_nothing_is_pooled_that_need_not_be() -> None:
+def test_nothing_is_pooled_that_need_not_be():
     found = classified([(0, 0, 500), (1, 0, 100), (1, 1, 200), (2, 0, 10)])
     assert found.kind.tolist() == [0, 1, 2, 3]
     assert not found.pooled.any()
 
 
-def test_what_is_too_much_is_pooled_by_name_and_then_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_much_is_pooled_by_name_and_then_all_together(monkeypatch):
     monkeypatch.setattr(classes, "MOST_CLASSES", 1)
     monkeypatch.setattr(classes, "MOST_POOLS", 1)
     frequent, one_name, rest = [(0, 0, 500)] * 3, [(1, 0, 100), (1, 1, 200), (1, 2, 600)], [(2, 0, 10), (3, 0, 30)]
@@ -74,7 +70,7 @@ def test_what_is_too_much_is_pooled_by_name_and_then_all_together(monkeypatch: p
     assert found.weight.tolist() == pytest.approx([1, 1, 1, 1 / 3, 2 / 3, 2, 0.5, 1.5])
 
 
-def test_of_too_many_geometries_those_that_took_the_least_time_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_geometries_those_that_took_the_least_time_are_pooled(monkeypatch):
     monkeypatch.setattr(classes, "MOST_CLASSES", 4)
     found = classified([(0, geometry, 1000 * (1 + geometry)) for geometry in range(10)] * 3)
     assert (~found.pooled).sum() == 4
@@ -95,7 +91,7 @@ API_CALLS = st.lists(
 
 
 @given(API_CALLS)
-def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tuple[int, int, int]]) -> None:
+def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches):
     found = classified(launches)
     duration = np.array([duration for *_, duration in launches])
     assert set(found.kind.tolist()) == set(range(len(found.pooled)))
@@ -109,7 +105,7 @@ def test_every_launch_has_a_class_and_only_pools_mix_kernels(launches: list[tupl
 
 
 @given(API_CALLS, st.randoms(use_true_random=False))
-def test_the_order_of_launches_does_not_matter(launches: list[tuple[int, int, int]], random: Random) -> None:
+def test_the_order_of_launches_does_not_matter(launches, random):
     order = list(range(len(launches)))
     random.shuffle(order)
     one, other = classified(launches), classified([launches[row] for row in order])

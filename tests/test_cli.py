@@ -14,7 +14,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from builders import AMP, FP32, TraceBuilder, small_trace
-from commands import Golden, Run
 
 import tcprof
 from tcprof.cli import COMMANDS, GROUPS
@@ -30,7 +29,7 @@ RANGE_COLUMNS = {
 }
 
 
-def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run: Run) -> None:
+def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run):
     done = run("ranges", AMP, "--notes")
     assert done.status == 0
     assert max(map(len, done.out.splitlines())) <= 80
@@ -42,7 +41,7 @@ def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run
     assert ("note: " in done.out, "note: " in done.err) == (False, True)
 
 
-def test_ranges_shows_the_largest_with_what_they_lie_in(run: Run, tmp_path: Path) -> None:
+def test_ranges_shows_the_largest_with_what_they_lie_in(run, tmp_path):
     builder = TraceBuilder().gpu().recorded(duration=6_000_000).samples([50] * 600)
     for number in range(50):
         begin = number * 100_000
@@ -64,7 +63,7 @@ def _rows_of(text: str) -> list[str]:
     return [line.strip() for line in table if re.match(r" *(\(whole|even|odd|r\d)", line)]
 
 
-def test_ranges_as_json(run: Run) -> None:
+def test_ranges_as_json(run):
     document = json.loads(run("ranges", AMP, "--format", "json").out)
     assert list(document) == [*ABOUT, "checks", "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
@@ -76,7 +75,7 @@ def test_ranges_as_json(run: Run) -> None:
     assert step["tensor_active_low_pct"] <= step["tensor_active_mean_pct"] <= step["tensor_active_high_pct"]
 
 
-def test_rows_are_selected(run: Run) -> None:
+def test_rows_are_selected(run):
     done = run("ranges", AMP, "--filter", "forward$", "--gpu", 0, "--format", "csv")
     assert [row["path"] for row in csv.DictReader(io.StringIO(done.out))] == [
         "epoch 0 / step / forward",
@@ -88,7 +87,7 @@ def test_rows_are_selected(run: Run) -> None:
     assert "is not a regular expression" in wrong.err
 
 
-def test_windows_differ(run: Run) -> None:
+def test_windows_differ(run):
     lengths = {}
     for window in ("gpu", "host", "busy"):
         rows = json.loads(run("ranges", AMP, "--window", window, "--format", "json", "--filter", "^epoch 0$").out)[
@@ -134,7 +133,7 @@ def test_a_damaged_file_is_explained(kind, command, run, tmp_path, monkeypatch):
     assert not (tmp_path / f"{kind}.html").exists()
 
 
-def test_absent_foreign_and_unreadable_inputs(run: Run, tmp_path: Path) -> None:
+def test_absent_foreign_and_unreadable_inputs(run, tmp_path):
     import sqlite3
 
     foreign = tmp_path / "foreign.sqlite"
@@ -147,7 +146,7 @@ def test_absent_foreign_and_unreadable_inputs(run: Run, tmp_path: Path) -> None:
         assert path.name in done.err
 
 
-def test_a_report_without_nsys(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_without_nsys(run, tmp_path, monkeypatch):
     from tcprof.nsys import locate
 
     monkeypatch.setattr(locate, "VENDOR_ROOT", tmp_path)
@@ -172,7 +171,7 @@ def test_a_report_without_nsys(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     ],
     ids=["no metrics", "no NVTX", "no kernels"],
 )
-def test_what_is_missing_is_said(build: TraceBuilder, note: str, run: Run, tmp_path: Path) -> None:
+def test_what_is_missing_is_said(build, note, run, tmp_path):
     done = run("ranges", build.write(tmp_path))
     assert done.status == 0
     assert note in " ".join(done.err.split())
@@ -194,7 +193,7 @@ def test_report_writes_a_page_and_prints_its_path_last(run, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("file_format", ["csv", "parquet"])
-def test_export_writes_every_frame(file_format: str, run: Run, tmp_path: Path) -> None:
+def test_export_writes_every_frame(file_format, run, tmp_path):
     done = run("export", small_trace(tmp_path), "-o", tmp_path / "frames", "--format", file_format)
     assert done.status == 0
     read = pd.read_csv if file_format == "csv" else pd.read_parquet
@@ -207,7 +206,7 @@ def test_export_writes_every_frame(file_format: str, run: Run, tmp_path: Path) -
     assert sorted(done.out.split()) == sorted(str(path) for path in (tmp_path / "frames").iterdir())
 
 
-def test_python_gives_what_the_command_line_gives(run: Run) -> None:
+def test_python_gives_what_the_command_line_gives(run):
     document, analysis = json.loads(run("ranges", AMP, "--format", "json").out), tcprof.read(AMP)
     assert document["verdict"] == list(analysis.verdict)
     assert document["checks"] == [vars(check) for check in analysis.checks]
@@ -220,14 +219,14 @@ def test_python_gives_what_the_command_line_gives(run: Run) -> None:
         tcprof.read(AMP, window="wall")
 
 
-def test_help_is_quick_to_import() -> None:
+def test_help_is_quick_to_import():
     code = "import sys, tcprof.cli; sys.argv = ['tcprof', '--help']\ntry: tcprof.cli.main()\nexcept SystemExit: pass\n"
     code += "print([name for name in ('pandas', 'plotly', 'scipy', 'torch', 'sqlalchemy') if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.splitlines()[-1] == "[]"
 
 
-def test_help_lists_the_commands_by_what_they_are_for(run: Run) -> None:
+def test_help_lists_the_commands_by_what_they_are_for(run):
     text = run("--help").out
     for group, names in GROUPS.items():
         panel = text.partition(f"─ {group} ─")[2].partition("╰")[0]
@@ -236,7 +235,7 @@ def test_help_lists_the_commands_by_what_they_are_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_has_all_words_and_examples_of_one_line(command: str, run: Run) -> None:
+def test_help_of_a_command_has_all_words_and_examples_of_one_line(command, run):
     text = run("help", command).out
     assert text == run(command, "--help").out
     assert "…" not in text
@@ -256,19 +255,19 @@ def test_help_of_a_command_has_all_words_and_examples_of_one_line(command: str, 
         (["ranges", "--limits", "x"], "--limits"),
     ],
 )
-def test_wrong_arguments_are_explained_in_plain_words(args: list[str], word: str, run: Run) -> None:
+def test_wrong_arguments_are_explained_in_plain_words(args, word, run):
     done = run(*args)
     assert (done.status, done.out, word in done.err) == (2, "", True)
     assert done.err.startswith("tcprof: ")
     assert done.err.endswith(f"\n  See: tcprof help {args[0]}\n")
 
 
-def test_an_unknown_command_is_answered_with_one_like_it(run: Run) -> None:
+def test_an_unknown_command_is_answered_with_one_like_it(run):
     assert "'ranges', 'ranks'" in run("rangs").err
     assert run("help", "rangs").status == 2
 
 
-def test_help_explains_a_term_of_the_glossary(run: Run) -> None:
+def test_help_explains_a_term_of_the_glossary(run):
     assert (
         run("help", "mfu").out
         == "MFU: useful FLOP of the model over the dense peak.\n  XProf: FLOPS utilization (model)\n"
@@ -278,14 +277,14 @@ def test_help_explains_a_term_of_the_glossary(run: Run) -> None:
     assert "Tensor Active; " in run("help", "no such term").err
 
 
-def test_the_man_page_is_up_to_date() -> None:
+def test_the_man_page_is_up_to_date():
     folder = Path(__file__).parents[1] / "docs"
     code = "import runpy; print(runpy.run_path('docs/generate_man.py')['render'](), end='')"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder.parent)
     assert text.stdout == (folder / "tcprof.1").read_text(encoding="utf-8"), "run: python docs/generate_man.py"
 
 
-def test_the_cache_says_its_size_and_goes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_says_its_size_and_goes(run, tmp_path, monkeypatch):
     monkeypatch.setenv("TCPROF_CACHE", str(tmp_path / "kept"))
     run("show", AMP)
     assert re.match(r".*kept: 1 analysis, [\d.]+ KiB of at most 2.0 GiB", run("cache").out)
@@ -296,11 +295,11 @@ def test_the_cache_says_its_size_and_goes(run: Run, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("when", "has_colors"), [("auto", False), ("always", True), ("never", False)])
-def test_colors_are_as_asked_for(when: str, has_colors: bool, run: Run) -> None:
+def test_colors_are_as_asked_for(when, has_colors, run):
     assert ("\x1b[" in run("ranges", AMP, "--color", when).out) is has_colors
 
 
-def test_completion_is_installed_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_completion_is_installed_where_it_is_asked_for(tmp_path):
     program = Path(sys.executable).with_name("tcprof")
     done = subprocess.run(
         ["bash", "-c", f"{shlex.quote(str(program))} --install-completion; exit $?"],
@@ -324,9 +323,7 @@ def test_completion_is_installed_where_it_is_asked_for(tmp_path: Path) -> None:
         (["redact"], "copy", "copy.sqlite"),
     ],
 )
-def test_an_output_without_a_suffix_gets_one(
-    args: list[str], named: str, written: str, run: Run, tmp_path: Path
-) -> None:
+def test_an_output_without_a_suffix_gets_one(args, named, written, run, tmp_path):
     done = run(args[0], small_trace(tmp_path), *args[1:], "-o", tmp_path / named)
     assert (done.status, done.out.splitlines()[-1]) == (0, str(tmp_path / written))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["small.sqlite", written])
@@ -341,14 +338,14 @@ def test_an_output_without_a_suffix_gets_one(
         ({"window": "wall"}, "Choose one of: host, gpu, busy."),
     ],
 )
-def test_an_error_in_python_says_what_to_do_there(options: dict[str, object], hint: str) -> None:
+def test_an_error_in_python_says_what_to_do_there(options, hint):
     with pytest.raises(tcprof.UsageError) as raised:
         tcprof.read(AMP, **options)
     assert str(raised.value) == f"{raised.value.message}\n{hint}"
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
-def test_version(run: Run) -> None:
+def test_version(run):
     assert run("--version").out.strip() == f"tcprof {tcprof.__version__}"
 
 
@@ -357,12 +354,12 @@ def test_version(run: Run) -> None:
     [("ranges.txt", ["ranges", AMP]), ("ranges-host.md", ["ranges", AMP, "--window", "host", "--format", "markdown"])],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+def test_output_is_as_before(name, args, run, golden):
     golden(name, run(*args).out)
 
 
 @pytest.mark.parametrize("case", ["no metrics", "one kernel", "two gpus", "nothing"])
-def test_degenerate_output_is_as_before(case: str, run: Run, golden: Golden, tmp_path: Path) -> None:
+def test_degenerate_output_is_as_before(case, run, golden, tmp_path):
     builder = TraceBuilder()
     if case != "nothing":
         builder.gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from builders import AMP, FIXTURES, FP32, TraceBuilder
-from commands import Golden, Run
 
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
@@ -31,7 +29,7 @@ def steps(kernel_us: float, number: int = 20, seed: int = 0, name: str = "gemm",
 
 
 @pytest.fixture
-def slower(tmp_path: Path) -> tuple[Path, Path]:
+def slower(tmp_path):
     """A baseline, and a recording whose steps take 1.2 times as long."""
     return steps(500).write(tmp_path, "base.sqlite"), steps(600, seed=1).write(tmp_path, "slow.sqlite")
 
@@ -43,7 +41,7 @@ def slower(tmp_path: Path) -> tuple[Path, Path]:
         ("compare.md", [FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
     ],
 )
-def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+def test_output_is_as_before(name, args, run, golden):
     done = run("compare", *args)
     assert done.status == 0
     golden(name, done.out)
@@ -54,7 +52,7 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
         assert len(run("compare", *args, "--all").out.splitlines()) > 2 * 40
 
 
-def test_warnings_follow_the_verdict_and_precede_the_figures(run: Run) -> None:
+def test_warnings_follow_the_verdict_and_precede_the_figures(run):
     outputs = {
         name: run("compare", EAGER, COMPILED, "--fail-if", "step_time > +5%", "--format", name)
         for name in ("text", "markdown", "json", "junit")
@@ -74,7 +72,7 @@ def test_warnings_follow_the_verdict_and_precede_the_figures(run: Run) -> None:
     assert [each.partition(" ")[0] for each in warnings] == ["GPU", "Run-to-run"]
 
 
-def test_a_side_is_called_by_its_label(run: Run, tmp_path: Path) -> None:
+def test_a_side_is_called_by_its_label(run, tmp_path):
     out = run("compare", f"old={EAGER}", f"new code={COMPILED}").out
     assert re.search(r"new code .*0\.79", out)
     assert [line.split("  ")[0] for line in out.splitlines() if line.startswith(("old ", "new code "))][1:] == [
@@ -88,7 +86,7 @@ def test_a_side_is_called_by_its_label(run: Run, tmp_path: Path) -> None:
     assert python.verdict[0].startswith("new code ")
 
 
-def test_a_page_is_written_and_named_last(run: Run, tmp_path: Path) -> None:
+def test_a_page_is_written_and_named_last(run, tmp_path):
     page = tmp_path / "page.html"
     done = run("compare", FP32, AMP, "-o", page)
     assert done.status == 0
@@ -96,7 +94,7 @@ def test_a_page_is_written_and_named_last(run: Run, tmp_path: Path) -> None:
     assert page.is_file()
 
 
-def test_json_has_everything(run: Run) -> None:
+def test_json_has_everything(run):
     document = json.loads(run("compare", EAGER, COMPILED, "--format", "json", "--fail-if", "time > +5%").out)
     assert document["kind"] == "comparison"
     assert document["step_path"] == "step"
@@ -110,7 +108,7 @@ def test_json_has_everything(run: Run) -> None:
     assert window["ratio_low"] < window["ratio"] < window["ratio_high"] < 1
 
 
-def test_several_sides_are_held_against_the_first(run: Run) -> None:
+def test_several_sides_are_held_against_the_first(run):
     sides = [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]
     document = json.loads(run("compare", *sides, "--format", "json").out)
     files = [[side[0]["file"] for side in each["recordings"].values()] for each in document["comparisons"]]
@@ -142,9 +140,7 @@ def test_the_gate(condition, strict, status, verdict, output, run, slower):
     assert suite.get(told[verdict]) == "1"
 
 
-def test_conditions_in_a_file_are_those_of_the_command_line(
-    run: Run, slower: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_conditions_in_a_file_are_those_of_the_command_line(run, slower, tmp_path):
     project, own = tmp_path / "pyproject.toml", tmp_path / "gate.toml"
     table = 'fail-if = ["time > +20%", "kernel_time > +50%"]\n'
     project.write_text(f"[project]\nname = 'x'\n[tool.tcprof.gate]\n{table}strict = true\n")
@@ -171,7 +167,7 @@ def test_conditions_in_a_file_are_those_of_the_command_line(
         ("fail-if = ['tiem > +5%']", 2, "gate.toml: condition: there is no quantity 'tiem'"),
     ],
 )
-def test_a_wrong_gate_file_is_told(text: str | None, status: int, told: str, run: Run, tmp_path: Path) -> None:
+def test_a_wrong_gate_file_is_told(text, status, told, run, tmp_path):
     path = tmp_path / ("pyproject.toml" if text and "[tool" in text else "gate.toml")
     if text is not None:
         path.write_text(text)
@@ -180,14 +176,14 @@ def test_a_wrong_gate_file_is_told(text: str | None, status: int, told: str, run
     assert "Traceback" not in done.err
 
 
-def test_a_wrong_condition_shows_where(run: Run) -> None:
+def test_a_wrong_condition_shows_where(run):
     done = run("compare", FP32, AMP, "--fail-if", "tensor_active[step / forward < 30")
     assert done.status == 2
     shown, caret = done.err.splitlines()[1:3]
     assert shown[caret.index("^")] == "["
 
 
-def test_epochs_are_compared_together(run: Run) -> None:
+def test_epochs_are_compared_together(run):
     rows = json.loads(run("compare", FP32, AMP, "--format", "json").out)["rows"]
     steady = next(row for row in rows if (row["path"], row["quantity"]) == ("epoch * / step", "kernel_ns"))
     counted = [int(tcprof.read(side).steps["counted"].sum()) for side in (FP32, AMP)]  # neither warm-up nor slow steps
@@ -196,7 +192,7 @@ def test_epochs_are_compared_together(run: Run) -> None:
     assert not any(row["path"].startswith("epoch 0 / ") for row in rows)
 
 
-def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
+def test_bad_input_is_told_with_what_to_do(run, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     idle = TraceBuilder().gpu().range("step", 0, 9).write(tmp_path, "idle.sqlite")
@@ -219,7 +215,7 @@ def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_python_has_the_gate_of_the_command_line(run: Run, slower: tuple[Path, Path], strict: bool) -> None:
+def test_python_has_the_gate_of_the_command_line(run, slower, strict):
     conditions = ["time > +5%", "time > +20%", "kernel_time > +50%", "finding fp32-matmul"]
     options = [text for each in conditions for text in ("--fail-if", each)] + ["--strict"] * strict
     done = run("compare", *map(str, slower), *options, "--format", "json")

@@ -4,11 +4,10 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 from builders import AMP, FIXTURES, TraceBuilder
-from commands import FIRST_KEYS, Golden, Outcome, Run
+from commands import FIRST_KEYS, Outcome
 
 import tcprof
 from tcprof.frames import KERNELS
@@ -36,18 +35,18 @@ def csv_rows(done: Outcome) -> list[dict[str, str]]:
         ("kernels-markdown.txt", ["--format", "markdown", "--limit", 5]),
     ],
 )
-def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+def test_output_is_as_before(name, args, run, golden):
     done = run("kernels", AMP, *args)
     assert done.status == 0
     golden(name, done.out)
 
 
 @pytest.mark.parametrize("by", ["kernel", "path"])
-def test_text_fits_80_columns(by: str, run: Run) -> None:
+def test_text_fits_80_columns(by, run):
     assert max(map(len, run("kernels", AMP, "--by", by, "--limit", 0).out.splitlines())) <= 80
 
 
-def test_json_has_all_rows_and_columns(run: Run) -> None:
+def test_json_has_all_rows_and_columns(run):
     document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
     assert list(document) == [*FIRST_KEYS, "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
@@ -63,7 +62,7 @@ def test_json_has_all_rows_and_columns(run: Run) -> None:
     }
 
 
-def test_kernels_are_selected_by_name_and_distinguished_by_path(run: Run) -> None:
+def test_kernels_are_selected_by_name_and_distinguished_by_path(run):
     every = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT"))
     assert {row["name"][:6] for row in every} == {"nvjet_"}
     split = csv_rows(run("kernels", AMP, "--format", "csv", "--filter", "^nvjet.*TNT", "--by", "path"))
@@ -71,7 +70,7 @@ def test_kernels_are_selected_by_name_and_distinguished_by_path(run: Run) -> Non
     assert sum(int(row["launch_count"]) for row in split) == sum(int(row["launch_count"]) for row in every)
 
 
-def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
+def test_a_limit_is_said_and_is_for_each_gpu(run, tmp_path):
     builder = names_only("a", "b", "c").gpu(1).kernel("d", 0, 10, device=1).kernel("e", 20, 50, device=1)
     done = run("kernels", builder.write(tmp_path), "--limit", 1)
     shown = [line.split()[0] for line in done.out.splitlines() if line]
@@ -82,9 +81,7 @@ def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["text", "json"])
-def test_a_name_that_no_kernel_has_is_refused_with_those_that_it_has(
-    file_format: str, run: Run, tmp_path: Path
-) -> None:
+def test_a_name_that_no_kernel_has_is_refused_with_those_that_it_has(file_format, run, tmp_path):
     path = names_only("gemm").write(tmp_path)
     done = run("kernels", path, "--filter", "no such kernel", "--format", file_format)
     assert (done.status, done.out) == (3, "")
@@ -101,7 +98,7 @@ def test_a_name_that_no_kernel_has_is_refused_with_those_that_it_has(
         (["--format", "xml"], "Invalid value for '--format'"),
     ],
 )
-def test_wrong_options_are_explained(args: list[object], said: str, run: Run, tmp_path: Path) -> None:
+def test_wrong_options_are_explained(args, said, run, tmp_path):
     done = run("kernels", names_only("gemm").write(tmp_path), *args)
     assert done.status == 2
     assert said in " ".join(done.err.split())
@@ -109,7 +106,7 @@ def test_wrong_options_are_explained(args: list[object], said: str, run: Run, tm
 
 
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu(), TraceBuilder().gpu().samples([1, 2, 3])])
-def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_path: Path) -> None:
+def test_without_kernels_there_are_no_rows(builder, run, tmp_path):
     path = builder.write(tmp_path)
     assert run("kernels", path).status == 0
     assert csv_rows(run("kernels", path, "--format", "csv")) == []
@@ -117,7 +114,7 @@ def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_
 
 
 @pytest.mark.parametrize(("command", "what"), [("kernels", "kernel"), ("ranges", "range"), ("timeline", "range")])
-def test_a_filter_that_finds_nothing_says_what_there_is(command: str, what: str, run: Run) -> None:
+def test_a_filter_that_finds_nothing_says_what_there_is(command, what, run):
     done = run(command, AMP, "--filter", "no such name")
     assert done.status == 3
     assert f" {what} matches 'no such name'.\n" in done.err
@@ -133,7 +130,7 @@ def gemms() -> TraceBuilder:
     return builder.kernel("void other(int)", 600_050, 600_090, launched=600_010)
 
 
-def test_ncu_looks_into_the_launch_of_median_duration(run: Run, tmp_path: Path) -> None:
+def test_ncu_looks_into_the_launch_of_median_duration(run, tmp_path):
     path = gemms().write(tmp_path)
     done = run("kernels", path, "--ncu", "gemm")
     assert done.status == 0
@@ -148,13 +145,13 @@ def test_ncu_looks_into_the_launch_of_median_duration(run: Run, tmp_path: Path) 
     assert "'(' is not a regular expression" in run("kernels", path, "--ncu", "(").err
 
 
-def test_ncu_counts_launches_of_a_process(run: Run, tmp_path: Path) -> None:
+def test_ncu_counts_launches_of_a_process(run, tmp_path):
     builder = gemms()
     builder.kernel("void gemm<3>(int)", 700_050, 790_000, launched=700_010, process=7)
     assert "--kernel-name gemm --launch-count" in run("kernels", builder.write(tmp_path), "--ncu", "<3>").out
 
 
-def test_kernels_without_tensor_cores(run: Run) -> None:
+def test_kernels_without_tensor_cores(run):
     path = FIXTURES / "llama.sqlite"
     listed = json.loads(run("kernels", path, "--without-tensor-cores", "--format", "json").out)["rows"]
     every = json.loads(run("kernels", path, "--format", "json").out)["rows"]

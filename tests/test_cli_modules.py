@@ -6,7 +6,7 @@ import json
 
 import pytest
 from builders import AMP, FIXTURES
-from commands import FIRST_KEYS, Golden, Run
+from commands import FIRST_KEYS
 
 import tcprof
 from tcprof.frames import MODULES
@@ -25,13 +25,13 @@ STEPS, LAYERS, TOKENS, WIDTH, HIDDEN, VOCABULARY = 5, 4, 8 * 512, 1024, 2688, 81
         ("modules-markdown.txt", ["--format", "markdown", "--filter", "mlp"]),
     ],
 )
-def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Golden) -> None:
+def test_output_is_as_before(name, args, run, golden):
     done = run("modules", LLAMA, *args)
     assert done.status == 0
     golden(name, done.out)
 
 
-def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
+def test_json_and_csv_have_all_rows_and_columns(run):
     document = json.loads(run("modules", LLAMA, "--format", "json", "--limit", 1).out)
     assert list(document) == [*FIRST_KEYS, "steps", "rows", "faults", "warnings", "ncu_metrics"]
     assert (document["kind"], document["steps"]) == ("modules", {"0": STEPS})
@@ -42,7 +42,7 @@ def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
     assert [line["module"] for line in lines] == frame["module"].tolist()
 
 
-def test_the_backward_pass_is_in_its_modules() -> None:
+def test_the_backward_pass_is_in_its_modules():
     """What is left is the gradient of the loss, which no module computes."""
     modules = tcprof.read(LLAMA).modules
     shares = modules[modules["phase"] == "backward"].set_index("module")["share_pct"]
@@ -50,7 +50,7 @@ def test_the_backward_pass_is_in_its_modules() -> None:
     assert shares["(backward)"] < 0.04 * shares[""]
 
 
-def test_what_the_samples_do_not_resolve_is_marked(run: Run) -> None:
+def test_what_the_samples_do_not_resolve_is_marked(run):
     """The kernel of ``down_proj`` is launched so few times that its forward pass is anything from 23 to 100 %."""
     analysis = tcprof.read(LLAMA)
     rows = analysis.modules.set_index(["module", "phase"]).loc["Llama.layers.0.mlp.down_proj"]
@@ -63,26 +63,26 @@ def test_what_the_samples_do_not_resolve_is_marked(run: Run) -> None:
     assert "~ uncertain: the 95 % interval" in " ".join(out.split())
 
 
-def test_filter_and_depth_choose_modules(run: Run) -> None:
+def test_filter_and_depth_choose_modules(run):
     rows = json.loads(run("modules", LLAMA, "--filter", r"layers\.2\.mlp$", "--format", "json").out)["rows"]
     assert {row["module"] for row in rows} == {"Llama.layers.2.mlp"}
     rows = json.loads(run("modules", LLAMA, "--depth", 1, "--format", "json").out)["rows"]
     assert {row["module"] for row in rows} == {"", "Llama", "(forward)", "(backward)", "(optimizer)"}
 
 
-def test_a_limit_says_what_is_left_out(run: Run) -> None:
+def test_a_limit_says_what_is_left_out(run):
     done = run("modules", LLAMA, "--limit", 5)
     assert "more not shown" in " ".join(done.out.split())
 
 
-def test_a_recording_without_modules_says_how_to_get_them(run: Run) -> None:
+def test_a_recording_without_modules_says_how_to_get_them(run):
     done = run("modules", AMP)
     assert (done.status, done.out) == (3, "")
     assert done.err.splitlines()[0].endswith("The recording names no module.")
     assert "tcprof profile" in done.err
 
 
-def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand() -> None:
+def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand():
     """128 images of 64 x 64; the backward pass multiplies twice, but for the images nothing is needed."""
     pixels, small = 128 * 64 * 64, 128 * 32 * 32
     once = {
@@ -102,7 +102,7 @@ def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand() ->
     assert layers.to_dict() == {f"ResNet.{name}": 3 * flop for name, flop in once.items()}
 
 
-def test_most_of_a_program_that_nobody_prepared_is_in_a_module_and_a_phase() -> None:
+def test_most_of_a_program_that_nobody_prepared_is_in_a_module_and_a_phase():
     for path in (LLAMA, RESNET):
         modules = tcprof.read(path).modules
         roots = modules[(modules["depth"] == 1) & (modules["phase"] == "all")]

@@ -5,11 +5,9 @@ import hashlib
 import re
 import webbrowser
 import zlib
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
-from commands import Run
 
 from tcprof.render.html.page import FILE, VERSION, pack_bundle, read_bundle
 
@@ -17,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> Path:
+def recording(tmp_path):
     builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
     return builder.samples([0, 50, 100]).write(tmp_path)
 
@@ -76,7 +74,7 @@ JOBS = FIXTURES / "jobs"
         (["report", JOBS / "more-work"], ["2 ranks", "Rank 1"]),
     ],
 )
-def test_beside_a_page_its_verdict_and_path_are_printed(command, verdicts, run: Run, tmp_path: Path) -> None:
+def test_beside_a_page_its_verdict_and_path_are_printed(command, verdicts, run, tmp_path):
     page = tmp_path / "page.html"
     done = run(*command, "-o", page)
     assert (done.status, done.out) == (0, f"{page}\n")
@@ -85,7 +83,7 @@ def test_beside_a_page_its_verdict_and_path_are_printed(command, verdicts, run: 
         assert verdict in done.err
 
 
-def test_show_says_first_how_to_record_tensor_active(run: Run, tmp_path: Path) -> None:
+def test_show_says_first_how_to_record_tensor_active(run, tmp_path):
     builder = TraceBuilder().gpu().range("step", 0, 9_000).kernel("gemm", 2_000, 9_000, launched=1_500)
     lines = run("show", builder.write(tmp_path), "--no-cache").out.splitlines()
     assert "tcprof profile" in lines[1]

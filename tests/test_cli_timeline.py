@@ -5,20 +5,19 @@ import re
 
 import pytest
 from builders import AMP, FIXTURES, TraceBuilder
-from commands import Golden, Run
 
 from tcprof.frames import CLOCKS, GAP_SUMS, GAPS, LEDGER, STEPS, TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
-def test_output_is_as_before(run: Run, golden: Golden) -> None:
+def test_output_is_as_before(run, golden):
     done = run("timeline", AMP)
     assert (done.status, max(map(len, done.out.splitlines())) <= 80) == (0, True)
     golden("timeline.txt", done.out)
 
 
-def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
+def test_json_has_the_account_and_what_it_rests_on(run):
     document = json.loads(run("timeline", AMP, "--format", "json").out)
     assert document["kind"] == "timeline"
     for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("steps", STEPS), ("clocks", CLOCKS)):
@@ -26,7 +25,7 @@ def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
         assert all(list(row) == schema.names for row in document[name])
 
 
-def test_gaps_are_listed_by_cause_and_by_length(run: Run) -> None:
+def test_gaps_are_listed_by_cause_and_by_length(run):
     done = run("timeline", FIXTURES / "llama.sqlite", "--gaps", "--limit", "3")
     assert (done.status, max(map(len, done.out.splitlines())) <= 80) == (0, True)
     causes = re.findall(r"^(launch-bound|CPU work|data loading|synchronization) ", done.out, re.MULTILINE)
@@ -41,20 +40,20 @@ def test_gaps_are_listed_by_cause_and_by_length(run: Run) -> None:
     assert sum(row["saving_ns"] for row in document["gap_sums"]) == pytest.approx(step["idle_ns"] / step["step_count"])
 
 
-def test_gaps_of_a_range(run: Run) -> None:
+def test_gaps_of_a_range(run):
     done = run("timeline", AMP, "--gaps", "--filter", "optimizer", "--format", "csv")
     paths = [line.split(",")[7] for line in done.out.splitlines()[1:]]
     assert paths
     assert all("optimizer" in path for path in paths)
 
 
-def test_unknown_range_is_refused(run: Run) -> None:
+def test_unknown_range_is_refused(run):
     done = run("timeline", AMP, "--step", "nonsense")
     assert (done.status, done.out) == (2, "")
     assert all(word in done.err for word in ("'nonsense'", "tcprof ranges"))
 
 
-def test_remedies_stand_below(run: Run, tmp_path) -> None:
+def test_remedies_stand_below(run, tmp_path):
     trace = TraceBuilder().gpu().range("step", 0, 1_000).kernel("a", 2_000, 8_000, launched=10)
     trace.kernel("b", 9_000, 12_000, launched=5_000)
     done = run("timeline", trace.write(tmp_path), "--notes")
@@ -62,7 +61,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     assert re.search("33.3 % .*To fix this: .*100.0 % of the kernel time", notes)
 
 
-def test_notes_and_the_ledger_wait_until_they_are_asked_for(run: Run) -> None:
+def test_notes_and_the_ledger_wait_until_they_are_asked_for(run):
     brief, full = (run("timeline", FIXTURES / "llama.sqlite", *args) for args in ((), ("--notes",)))
     assert "notes (--notes)" in brief.out
     assert brief.err == ""
@@ -76,7 +75,7 @@ def test_notes_and_the_ledger_wait_until_they_are_asked_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize("option", ["", "--no-kernels"])
-def test_ranges_fit_kernels_unless_told_not_to(option: str, run: Run) -> None:
+def test_ranges_fit_kernels_unless_told_not_to(option, run):
     done = run("ranges", AMP, *([option] if option else []), "--format", "csv", "--depth", 0)
     header, row = (line.split(",") for line in done.out.splitlines())
     share = dict(zip(header, row, strict=True))["tensor_kernel_share_pct"]
@@ -84,7 +83,7 @@ def test_ranges_fit_kernels_unless_told_not_to(option: str, run: Run) -> None:
     assert ("Kernels were not fitted (--no-kernels)" in done.err) == (option == "--no-kernels")
 
 
-def test_why_there_are_no_kernels_is_the_true_reason(run: Run, tmp_path) -> None:
+def test_why_there_are_no_kernels_is_the_true_reason(run, tmp_path):
     """A recording without kernels is not called large."""
     path = (
         TraceBuilder().gpu().range("step", 0, 9_000).copy("host to device", 2_000, 5_000, launched=10).write(tmp_path)

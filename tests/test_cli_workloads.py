@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import Golden, Run
 
 from tcprof import workloads
 
@@ -36,7 +35,7 @@ CUDA = """\
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A folder of two scripts, a CUDA program, and what is not listed; the only one that tcprof looks at."""
     made = tmp_path / "workloads"
     made.mkdir()
@@ -50,14 +49,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def test_output_is_as_before(folder: Path, run: Run, golden: Golden) -> None:
+def test_output_is_as_before(folder, run, golden):
     done = run("workloads")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"{folder}:\n")
     golden("workloads.txt", done.out.replace(str(folder), "FOLDER"))
 
 
-def test_json_has_the_same(folder: Path, run: Run) -> None:
+def test_json_has_the_same(folder, run):
     document = json.loads(run("workloads", "--format", "json").out)
     assert (document["kind"], document["folder"]) == ("workloads", str(folder))
     assert [row["name"] for row in document["workloads"]] == ["a train.py", "product.cu", "train.py"]
@@ -70,7 +69,7 @@ def test_json_has_the_same(folder: Path, run: Run) -> None:
     }
 
 
-def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_of_the_checkout_are_listed_and_each_has_a_point(run, monkeypatch):
     monkeypatch.chdir(ROOT)
     document = json.loads(run("workloads", "--format", "json").out)
     assert Path(document["folder"]) == ROOT / "workloads"

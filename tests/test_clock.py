@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -113,20 +112,20 @@ def left_ns(world: World, sampler: Sampler) -> float:
 
 @pytest.mark.parametrize("late", [0, 20_000])
 @pytest.mark.parametrize("drift", [0.2, 5.0, -5.0])
-def test_a_drift_is_measured_and_corrected(drift: float, late: int) -> None:
+def test_a_drift_is_measured_and_corrected(drift, late):
     assert left_ns(steps(0, STEPS, **SPARSE), Sampler(drift=drift, late=late)) < 250
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drift", [0.2, 5.0])
-def test_intervals_of_kernels_hold_where_clocks_drift(drift: float) -> None:
+def test_intervals_of_kernels_hold_where_clocks_drift(drift):
     found = pd.concat([steps(seed, STEPS, **SPARSE).measure(Sampler(drift=drift)) for seed in range(4)])
     found = found[found["counts"]]
     assert found["resolved"].mean() > 0.9
     assert found["held"].mean() >= COVER
 
 
-def test_clocks_on_time_are_left_alone() -> None:
+def test_clocks_on_time_are_left_alone():
     world = steps(0, STEPS, **SPARSE)
     samples = world.samples(Sampler())
     clocks = check_clocks(world.activities(), samples)
@@ -134,7 +133,7 @@ def test_clocks_on_time_are_left_alone() -> None:
     assert clocks["error_ns"].iloc[0] <= 250
 
 
-def test_a_clock_that_jumps_is_a_fault(tmp_path: Path) -> None:
+def test_a_clock_that_jumps_is_a_fault(tmp_path):
     """By 30 µs, a third from the end: no line follows it."""
     world = steps(0, STEPS, **SPARSE)
     samples = world.samples(Sampler())

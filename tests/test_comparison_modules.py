@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Outcome
 from test_modules import US, Step
 
 import tcprof
@@ -53,7 +51,7 @@ Make = Callable[..., Analysis]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Make:
+def make(tmp_path):
     return lambda *args, **how: tcprof.read(training(*args, **how).write(tmp_path), warm_up="all").analysis
 
 
@@ -62,7 +60,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
+def test_layers_of_a_list_are_one_row_whatever_their_number(make):
     rows = totals(compare_modules([make(3, 40)], [make(4, 20)], iterate=True))
     assert rows.index.tolist() == ["", "Net", "Net.layers.*", "Net.layers.*.fc", "Net.layers.*.norm"]
     assert rows.loc["Net.layers.*.fc", ["base_ns", "new_ns", "difference_ns"]].tolist() == [
@@ -76,7 +74,7 @@ def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
     assert rows["parent_id"].tolist() == [-1, -1, *rows["module_id"].iloc[[1, 2, 2]]]
 
 
-def test_a_change_has_an_interval_over_the_steps_and_is_judged(make: Make) -> None:
+def test_a_change_has_an_interval_over_the_steps_and_is_judged(make):
     rows = totals(compare_modules([make(3, 40, spread=0.05)], [make(3, 50, spread=0.05, seed=1)], iterate=True))
     fc, norm = rows.loc["Net.layers.*.fc"], rows.loc["Net.layers.*.norm"]
     assert fc["verdict"] == "higher"
@@ -90,7 +88,7 @@ def test_a_change_has_an_interval_over_the_steps_and_is_judged(make: Make) -> No
     assert same["difference_low_ns"] < 0 < same["difference_high_ns"]
 
 
-def test_the_values_are_means_of_the_sums_of_each_step(make: Make) -> None:
+def test_the_values_are_means_of_the_sums_of_each_step(make):
     analysis = make(2, 40, spread=0.3)
     launched = analysis.kernel_instances.assign(
         module=analysis.modules["module"].to_numpy()[analysis.kernel_instances["module"].to_numpy()]
@@ -105,7 +103,7 @@ def test_the_values_are_means_of_the_sums_of_each_step(make: Make) -> None:
     assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
 
 
-def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> None:
+def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make):
     rows = totals(compare_modules([make(3, 40)], [make(3, 40, percent=60)], iterate=True))
     fc = rows.loc["Net.layers.*.fc"]
     assert fc["tensor_active_verdict"] == "higher"
@@ -116,13 +114,13 @@ def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> No
     assert high - 10 == pytest.approx(np.hypot(*halves), rel=0.01)
 
 
-def test_sides_of_which_one_names_no_module_are_not_compared(make: Make, tmp_path: Path) -> None:
+def test_sides_of_which_one_names_no_module_are_not_compared(make, tmp_path):
     plain = tcprof.read(Step().range("step", 0, 900 * US).works(10).sampled().write(tmp_path))
     assert compare_modules([make(2, 20)], [plain.analysis], iterate=True).empty
     assert compare_modules([plain.analysis], [make(2, 20)], iterate=True).empty
 
 
-def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[..., Outcome]) -> None:
+def test_the_command_shows_them_and_json_has_them(tmp_path, run):
     sides = [training(3, us).write(tmp_path, f"{name}.sqlite") for name, us in (("base", 40), ("new", 20))]
     done = run("compare", *sides, "--all")
     assert done.status == 0, done.err

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES
@@ -229,7 +228,7 @@ class TestHostileNames:
 
 
 class TestWriting:
-    def test_file_is_the_page(self, tmp_path: Path, steps):
+    def test_file_is_the_page(self, tmp_path, steps):
         path = tmp_path / "page.html"
         write_page([steps], path, PageOptions(title="My runs"))
         assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")

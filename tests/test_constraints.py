@@ -71,7 +71,7 @@ def bounded(made: Launches, borders: np.ndarray, value: np.ndarray, moves: StepF
 
 
 @given(st.data())
-def test_the_truth_lies_within(data) -> None:
+def test_the_truth_lies_within(data):
     """Launches long and short, in a row, with gaps or beside each other; clocks that differ."""
     launches = data.draw(st.integers(1, 12))
     gaps = data.draw(st.lists(st.integers(-300_000, 200_000), min_size=launches, max_size=launches))
@@ -89,7 +89,7 @@ def test_the_truth_lies_within(data) -> None:
     assert (bounds.most >= count[bounds.launch] - rounding).all()
 
 
-def test_of_a_long_launch_alone_all_is_known() -> None:
+def test_of_a_long_launch_alone_all_is_known():
     made = launched([130_000], [5_000_000])
     borders, value = sampled(made, np.array([7 * 10**9]))
     bounds = bounded(made, borders, value)
@@ -99,7 +99,7 @@ def test_of_a_long_launch_alone_all_is_known() -> None:
     assert half == pytest.approx(max(6.9e9 - bounds.least[0], bounds.most[0] - 6.9e9))
 
 
-def test_short_launches_and_groups_with_one_have_none() -> None:
+def test_short_launches_and_groups_with_one_have_none():
     made = launched([130_000, 6_000_000], [5_000_000, LEAST_INSIDE * PERIOD // 2])
     borders, value = sampled(made, np.array([10**9, 10**6]))
     bounds = bounded(made, borders, value)
@@ -109,7 +109,7 @@ def test_short_launches_and_groups_with_one_have_none() -> None:
     assert np.isfinite(bounds.half_of_sums(np.array([0, 1]), counted)).tolist() == [True, False]
 
 
-def test_what_runs_beside_a_launch_may_have_counted_all() -> None:
+def test_what_runs_beside_a_launch_may_have_counted_all():
     made = launched([130_000, 130_000], [5_000_000, 5_000_000])
     borders, value = sampled(made, np.array([10**9, 10**9]))
     bounds = bounded(made, borders, value)
@@ -117,7 +117,7 @@ def test_what_runs_beside_a_launch_may_have_counted_all() -> None:
     assert bounds.most == pytest.approx([2e9, 2e9], rel=1e-6)
 
 
-def test_what_an_untraced_kernel_copies_beside_a_launch_is_not_its_own() -> None:
+def test_what_an_untraced_kernel_copies_beside_a_launch_is_not_its_own():
     made = launched([130_000], [5_000_000])
     borders, value = sampled(made, np.array([10**9]))
     copied = StepFunction(np.array([1_000_000]), np.array([2_000_000]), np.ones(1))
@@ -127,7 +127,7 @@ def test_what_an_untraced_kernel_copies_beside_a_launch_is_not_its_own() -> None
 
 
 @pytest.mark.parametrize("fault", ["gap", "inexact"])
-def test_nothing_is_bounded_where_samples_are_missing_or_inexact(fault: str) -> None:
+def test_nothing_is_bounded_where_samples_are_missing_or_inexact(fault):
     made = launched([130_000], [5_000_000])
     borders, value = sampled(made, np.array([10**9]))
     start, end, exact = borders[:-1], borders[1:], np.ones(len(value), dtype=bool)

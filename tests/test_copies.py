@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import FIXTURES, TraceBuilder
-from commands import Run
 from comparison_inputs import read_steps
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,7 +65,7 @@ def make_side(folder: Path, name: str, path: Path, ways: Sequence[Callable[[Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path) -> None:
+def test_a_copy_has_no_vote(way, tmp_path):
     """The comparison is that of the recordings, and says so."""
     plain = tcprof.compare(BASE, NEW)
     sides = [make_side(tmp_path, name, path, [way]) for name, path in (("base", BASE), ("new", NEW))]
@@ -79,7 +78,7 @@ def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
+def test_runs_are_counted_beside_copies(tmp_path):
     """Two runs and a copy of each measure how much runs differ; they have two votes."""
     runs = [read_steps(tmp_path, f"run-{seed}.sqlite", seed=seed) for seed in (1, 2)]
     for seed in (1, 2):
@@ -95,7 +94,7 @@ def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
 
 
-def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run: Run) -> None:
+def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path, run):
     """As 'tcprof profile --repeat 2 --redact -o base' leaves them, of one run."""
     base, new = (make_side(tmp_path, name, path, [redact]) for name, path in (("base", BASE), ("new", NEW)))
     for side in (base, new):
@@ -109,7 +108,7 @@ def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run
     assert COPIES in page.read_text(encoding="utf-8")
 
 
-def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tmp_path: Path, run: Run) -> None:
+def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tmp_path, run):
     side = make_side(tmp_path, "base", BASE, [redact])
     for number in (1, 2):
         assert run("save", side / f"base-{number}.sqlite", "-o", side / f"saved-{number}.tcprof").status == 0
@@ -125,7 +124,7 @@ def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tm
         assert "same recording" in " ".join(same.err.split())
 
 
-def test_a_recording_against_a_copy_of_itself_is_told_and_passes_no_gate(tmp_path: Path, run: Run) -> None:
+def test_a_recording_against_a_copy_of_itself_is_told_and_passes_no_gate(tmp_path, run):
     redact(BASE, tmp_path / "copy.sqlite")
     comparison = tcprof.compare(BASE, tmp_path / "copy.sqlite")
     assert any(text.startswith(f"{SAME}mlp_fp32.sqlite and copy.sqlite.") for text in comparison.warnings)
@@ -135,7 +134,7 @@ def test_a_recording_against_a_copy_of_itself_is_told_and_passes_no_gate(tmp_pat
     assert run("compare", NEW, BASE, BASE).status == 2
 
 
-def test_another_number_of_steps_or_gpus_is_another_recording(tmp_path: Path, run: Run) -> None:
+def test_another_number_of_steps_or_gpus_is_another_recording(tmp_path, run):
     """Only in made-up files do the same steps begin at the same times."""
     files = [TraceBuilder(), TraceBuilder()]
     for trace, count in zip(files, (8, 30), strict=True):
@@ -146,7 +145,7 @@ def test_another_number_of_steps_or_gpus_is_another_recording(tmp_path: Path, ru
     assert done.status == 0
 
 
-def test_no_two_fixtures_are_the_same_recording() -> None:
+def test_no_two_fixtures_are_the_same_recording():
     marks = {path.name: take_fingerprint(NsysExport(path).activities()) for path in FIXTURES.glob("*.sqlite")}
     assert len(marks) > 20
     assert not [names for names in combinations(marks, 2) if is_same_recording(*(marks[name] for name in names))]
@@ -159,7 +158,7 @@ def work(start: np.ndarray, seed: int) -> pd.DataFrame:
 
 
 @given(st.integers(3, 5_000), st.floats(0.05, 1), st.booleans())
-def test_parts_of_a_recording_are_the_same_and_others_are_not(count: int, share: float, first: bool) -> None:
+def test_parts_of_a_recording_are_the_same_and_others_are_not(count, share, first):
     """However much of it a copy has; another run of the same program begins its work at other times."""
     start = np.cumsum(np.random.default_rng(count).integers(1, 20_000, count))
     whole = work(start, 0)

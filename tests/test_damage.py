@@ -73,7 +73,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("place", "value"), WRONG)
-def test_a_value_of_another_type_is_told_and_left_out(tmp_path: Path, place: str, value: str) -> None:
+def test_a_value_of_another_type_is_told_and_left_out(tmp_path, place, value):
     path = sound().write(tmp_path)
     alter(path, last_row(place, value))
     wrong = read_everything(path).wrong()
@@ -106,12 +106,12 @@ OUT_OF_RANGE = (
 
 
 @pytest.mark.parametrize(("place", "value"), [*TIMES, *OUT_OF_RANGE])
-def test_a_number_that_cannot_be_is_told(tmp_path: Path, place: str, value: int) -> None:
+def test_a_number_that_cannot_be_is_told(tmp_path, place, value):
     path = alter(sound().write(tmp_path), last_row(place, str(value)))
     assert InvalidValues(place, "out of range", 1) in read_everything(path).wrong()
 
 
-def test_what_is_wrong_is_the_first_fault_of_the_analysis(tmp_path: Path) -> None:
+def test_what_is_wrong_is_the_first_fault_of_the_analysis(tmp_path):
     path = sound().write(tmp_path)
     alter(
         path,
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_the_first_fault_of_the_analysis(tmp_path: Path) -> Non
     )
 
 
-def test_other_rows_are_read_as_if_the_wrong_ones_were_not_there(tmp_path: Path) -> None:
+def test_other_rows_are_read_as_if_the_wrong_ones_were_not_there(tmp_path):
     path = sound().write(tmp_path)
     before = NsysExport(path)
     ranges, activities, samples = before.ranges(), before.activities(), before.samples().frame
@@ -143,7 +143,7 @@ def test_other_rows_are_read_as_if_the_wrong_ones_were_not_there(tmp_path: Path)
     assert sum(each.count for each in after.wrong()) == 8
 
 
-def test_an_end_before_its_start_is_empty_and_told(tmp_path: Path) -> None:
+def test_an_end_before_its_start_is_empty_and_told(tmp_path):
     path = sound().range("odd", 50, 10).kernel("odd", 80, 20).write(tmp_path)
     trace = read_everything(path)
     assert trace.ranges()["end_ns"].min() == 50
@@ -196,7 +196,7 @@ def test_what_no_counter_reads_is_left_out_and_told(tmp_path, metric, values, le
         "",
     ],
 )
-def test_json_that_holds_no_whole_number(tmp_path: Path, text: str) -> None:
+def test_json_that_holds_no_whole_number(tmp_path, text):
     trace = TraceBuilder().json_samples({"Tensor Active": [50, 60]}, period=100).json_row(200, text).trace(tmp_path)
     assert trace.samples().frame["tensor_active_pct"].tolist() == [50, 60]
     assert trace.wrong() == (InvalidValues("GENERIC_EVENTS.data", "without whole numbers", 1),)
@@ -205,7 +205,7 @@ def test_json_that_holds_no_whole_number(tmp_path: Path, text: str) -> None:
 # Texts
 
 
-def test_a_name_of_megabytes_is_cut_and_told(tmp_path: Path) -> None:
+def test_a_name_of_megabytes_is_cut_and_told(tmp_path):
     trace = TraceBuilder().range("x" * 3_000_000, 0, 9).kernel("y" * 3_000_000, 1, 2).trace(tmp_path)
     assert trace.ranges()["name"].map(len).tolist() == [LONGEST_TEXT]
     assert trace.activities()["name"].map(len).tolist() == [LONGEST_TEXT]
@@ -213,7 +213,7 @@ def test_a_name_of_megabytes_is_cut_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
-def test_a_database_in_utf_16_is_refused(tmp_path: Path, encoding: str) -> None:
+def test_a_database_in_utf_16_is_refused(tmp_path, encoding):
     path = tmp_path / "trace.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA encoding = '{encoding}'")
@@ -241,7 +241,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
         "CREATE VIRTUAL TABLE StringIds USING fts4(id, value)",
     ],
 )
-def test_what_is_computed_is_refused(tmp_path: Path, statement: str) -> None:
+def test_what_is_computed_is_refused(tmp_path, statement):
     path = sound().write(tmp_path)
     alter(path, f"DROP TABLE {'GPU_METRICS' if 'GPU_METRICS' in statement else 'StringIds'}", statement)
     for read in (tcprof.read, lambda path: redact(path, tmp_path / "copy.sqlite")):
@@ -251,7 +251,7 @@ def test_what_is_computed_is_refused(tmp_path: Path, statement: str) -> None:
         assert not (tmp_path / "copy.sqlite").exists()
 
 
-def test_sqlite_gets_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sqlite_gets_a_limited_time(tmp_path, monkeypatch):
     trace = NsysExport(sound().write(tmp_path))
     monkeypatch.setattr(opening, "SECONDS", 0.01)
     monkeypatch.setattr(opening, "BYTES_A_SECOND", 1 << 40)
@@ -259,7 +259,7 @@ def test_sqlite_gets_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         connection.execute(f"{ENDLESS} count(*) FROM n").fetchall()
 
 
-def test_more_rows_than_there_is_space_for(tmp_path: Path) -> None:
+def test_more_rows_than_there_is_space_for(tmp_path):
     """Pages that lead to one another twice: SQLite follows them, its check does not."""
     builder = TraceBuilder()
     for number in range(3_000):
@@ -286,7 +286,7 @@ def test_more_rows_than_there_is_space_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def logged(tmp_path: Path) -> Path:
+def logged(tmp_path):
     """An export that somebody's program set to write-ahead logging."""
     path = sound().write(tmp_path)
     with closing(sqlite3.connect(path)) as connection:
@@ -295,7 +295,7 @@ def logged(tmp_path: Path) -> Path:
     return path
 
 
-def test_nothing_is_left_beside_a_file_with_a_write_ahead_log(logged: Path) -> None:
+def test_nothing_is_left_beside_a_file_with_a_write_ahead_log(logged):
     before = logged.read_bytes()
     assert len(tcprof.read(logged).nvtx_ranges) == 5
     redact(logged, logged.parent.parent / "copy.sqlite")
@@ -304,7 +304,7 @@ def test_nothing_is_left_beside_a_file_with_a_write_ahead_log(logged: Path) -> N
     assert logged.read_bytes() == before
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_a_link_is_followed(tmp_path):
     link = tmp_path / "link.sqlite"
     link.symlink_to(sound().write(tmp_path))
     assert tcprof.read(link).recording.file == "link.sqlite"
@@ -319,7 +319,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(30)
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(tmp_path):
     pipe = tmp_path / "pipe.sqlite"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/null")):
@@ -338,7 +338,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["run.sqlite", "run.sqlite.gz"])
-def test_what_is_compressed_says_how_to_unpack_it(tmp_path: Path, content: bytes, kind: str, name: str) -> None:
+def test_what_is_compressed_says_how_to_unpack_it(tmp_path, content, kind, name):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"is compressed \({kind}\)") as caught:

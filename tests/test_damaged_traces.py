@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import open_source
-from commands import Run
 
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
@@ -91,9 +90,7 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
         (lambda events: events.extend(rank(101, at=1e6 + 30)), "GPU numbers that several processes use"),
     ],
 )
-def test_what_cannot_be_is_told_and_counts_nowhere(
-    damage: Callable[[list[Event]], None], told: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_is_told_and_counts_nowhere(damage, told, tmp_path):
     events = rank()
     damage(events)
     report = tcprof.read(write(tmp_path / "a.json", events))
@@ -115,7 +112,7 @@ def test_what_cannot_be_is_told_and_counts_nowhere(
     ],
     ids=["numbers", "texts", "two hosts"],
 )
-def test_kernels_of_merged_ranks_are_in_their_own_steps(ranks: list[list[Event]], tmp_path: Path) -> None:
+def test_kernels_of_merged_ranks_are_in_their_own_steps(ranks, tmp_path):
     analysis = tcprof.read(write(tmp_path / "a.json", [event for each in ranks for event in each]))
     assert not analysis.faults
     steps = analysis.ranges[analysis.ranges["path"] == "ProfilerStep"]
@@ -124,21 +121,21 @@ def test_kernels_of_merged_ranks_are_in_their_own_steps(ranks: list[list[Event]]
 
 
 @pytest.mark.parametrize("name", ["{}", "[TP{}] 1"])
-def test_traces_of_more_gpus_than_can_be_distinguished_are_refused(name: str, tmp_path: Path) -> None:
+def test_traces_of_more_gpus_than_can_be_distinguished_are_refused(name, tmp_path):
     ranks = [rank(name.format(number), name.format(number)) for number in range(100, 101 + MOST_GPUS)]
     with pytest.raises(InputError, match=f"more than {MOST_GPUS} GPUs"):
         tcprof.read(write(tmp_path / "a.json", [*chain(*ranks)]))
     assert len(tcprof.read(write(tmp_path / "b.json", [*chain(*ranks[:-1])])).gpus) == MOST_GPUS
 
 
-def test_launches_without_kernels_are_told(tmp_path: Path) -> None:
+def test_launches_without_kernels_are_told(tmp_path):
     events = rank()
     lost = kernels(events)[4:7]
     analysis = tcprof.read(write(tmp_path / "a.json", [each for each in events if each not in lost]))
     assert "launches without a kernel: 3" in analysis.faults[0]
 
 
-def test_steps_of_pytorch_1_8(tmp_path: Path) -> None:
+def test_steps_of_pytorch_1_8(tmp_path):
     old = {"user_annotation": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel"}
     events = [{**each, "cat": old[each["cat"]], "tid": str(each["tid"])} for each in rank()]
     ranges = tcprof.read(write(tmp_path / "a.json", events)).ranges.set_index("path")
@@ -153,7 +150,7 @@ def test_steps_of_pytorch_1_8(tmp_path: Path) -> None:
         (b"config.py(0): \xb0\xff", "bytes that are not UTF-8"),
     ],
 )
-def test_texts_as_pytorch_writes_them_are_read_and_told(name: bytes, told: str, tmp_path: Path) -> None:
+def test_texts_as_pytorch_writes_them_are_read_and_told(name, told, tmp_path):
     path = write(tmp_path / "a.json", [*rank(), {**rank()[0], "cat": "cpu_op", "name": "NAME"}])
     path.write_bytes(path.read_bytes().replace(b"NAME", name))
     source = open_source(path)
@@ -161,14 +158,14 @@ def test_texts_as_pytorch_writes_them_are_read_and_told(name: bytes, told: str, 
     assert len(source.activities()) == 2 * STEPS
 
 
-def test_microseconds_since_1970_are_exact(tmp_path: Path) -> None:
+def test_microseconds_since_1970_are_exact(tmp_path):
     path = write(tmp_path / "a.json", rank(at=1_763_999_999_000_000))
     text = path.read_text().replace('"ts": 1763999999000050,', '"ts": 1763999999000050.789,')
     path.write_text(text)
     assert open_source(path).activities()["start_ns"].iloc[0] == 50_789
 
 
-def test_no_hint_of_a_trace_is_one_of_nsys(tmp_path: Path, run: Run) -> None:
+def test_no_hint_of_a_trace_is_one_of_nsys(tmp_path, run):
     """With its ranges and without, with launches and without, damaged and whole, of torch and of JAX."""
     variants = {
         "whole": rank(),
@@ -190,7 +187,7 @@ def test_no_hint_of_a_trace_is_one_of_nsys(tmp_path: Path, run: Run) -> None:
 # What every source's work passes
 
 
-def test_overruns_are_cut_and_what_may_overlap_is_not() -> None:
+def test_overruns_are_cut_and_what_may_overlap_is_not():
     stream = np.array([1, 1, 1, 2, 1, -1, -1])
     launch = np.array([1, 2, 3, 4, 5, 6, 7])
     start, end = np.array([0, 10, 20, 25, 30, 40, 41]), np.array([12, 99, 30, 90, 50, 90, 50])
@@ -199,12 +196,12 @@ def test_overruns_are_cut_and_what_may_overlap_is_not() -> None:
     assert cut_overruns(stream, np.ones(7, dtype=np.int64), start, end)[1] == 0, "nodes of one graph"
 
 
-def test_times_far_from_the_densest_half() -> None:
+def test_times_far_from_the_densest_half():
     times = np.array([0, 0, *range(10**17, 10**17 + 10**9, 10**8)])
     assert find_stretch(times).holds(times).tolist() == [False] * 2 + [True] * 10
 
 
-def test_ranges_inside_hundreds_of_others_are_left_out_and_told(tmp_path: Path) -> None:
+def test_ranges_inside_hundreds_of_others_are_left_out_and_told(tmp_path):
     deep = [{**rank()[0], "name": f"r{place}", "ts": 1e6 + place, "dur": 900 - 2 * place} for place in range(300)]
     report = tcprof.read(write(tmp_path / "a.json", [*rank(), *deep]))
     assert report.paths["depth"].max() == DEEPEST

@@ -33,7 +33,7 @@ def cuts(found: Design, steps: StepFunction) -> list[tuple[int, int]]:
     return sorted({(border, int(found.part_kind[part])) for border, part in (*begins, *ends)})
 
 
-def test_parts_of_a_launch_lie_in_samples_by_overlap() -> None:
+def test_parts_of_a_launch_lie_in_samples_by_overlap():
     """5 µs are two parts, [0, 2500) and [2500, 5000)."""
     found = build_design(launches((0, 5000, 0)), samples(-2000, 0, 2000, 4000, 6000))
     assert found.row.tolist() == [1, 2, 3]
@@ -42,13 +42,13 @@ def test_parts_of_a_launch_lie_in_samples_by_overlap() -> None:
     assert found.length.tolist() == [2000, 2000, 2000]
 
 
-def test_launches_of_a_class_share_its_parts_whatever_each_lasts() -> None:
+def test_launches_of_a_class_share_its_parts_whatever_each_lasts():
     found = build_design(launches((0, 900, 0), (1000, 2100, 0), (2100, 2600, 1)), samples(0, 1000, 2000, 3000))
     assert found.part_ns.tolist() == [1000, 500]
     assert found.shares.toarray() == pytest.approx(np.array([[1, 0], [1000 / 1100, 0], [100 / 1100, 1]]))
 
 
-def test_a_launch_of_a_pool_counts_by_its_weight() -> None:
+def test_a_launch_of_a_pool_counts_by_its_weight():
     pool = Launches(
         np.array([0, 200]),
         np.array([100, 500]),
@@ -61,7 +61,7 @@ def test_a_launch_of_a_pool_counts_by_its_weight() -> None:
     assert found.shares.toarray().ravel().tolist() == pytest.approx([0.5, 0.5, 1])
 
 
-def test_borders_inside_of_launches_cut_them_and_those_at_their_ends_do_not() -> None:
+def test_borders_inside_of_launches_cut_them_and_those_at_their_ends_do_not():
     steps = samples(0, 10, 15, 20, 25, 30, 35, 40, 45)
     found = build_design(launches((10, 20, 0), (30, 40, 1)), steps)
     assert cuts(found, steps) == [(15, 0), (35, 1)]
@@ -69,7 +69,7 @@ def test_borders_inside_of_launches_cut_them_and_those_at_their_ends_do_not() ->
     assert found.launch_stretch.tolist() == [0, 1]
 
 
-def test_a_stretch_ends_where_nothing_runs_at_a_border() -> None:
+def test_a_stretch_ends_where_nothing_runs_at_a_border():
     rows = [(5, 15, 0), (16, 25, 0), (41, 49, 0), (52, 59, 0), (60, 70, 0)]
     found = build_design(launches(*rows), samples(*range(0, 90, 10)))
     assert found.row.tolist() == [0, 1, 2, 4, 5, 6]
@@ -77,25 +77,25 @@ def test_a_stretch_ends_where_nothing_runs_at_a_border() -> None:
     assert found.launch_stretch.tolist() == [0, 0, 1, 2, 3]
 
 
-def test_without_a_sample_under_launches_there_are_no_rows() -> None:
+def test_without_a_sample_under_launches_there_are_no_rows():
     found = build_design(launches((100, 200, 0), (300, 400, 1)), samples(0, 50, 100))
     assert found.shares.shape == (0, 2)
     assert found.launch_stretch.tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize(("duration", "parts"), [(200, 1), (3000, 1), (5000, 2), (10_000, 4), (300_000, MOST_PARTS)])
-def test_longer_launches_have_more_parts(duration: int, parts: int) -> None:
+def test_longer_launches_have_more_parts(duration, parts):
     assert len(build_design(launches((0, duration, 0)), samples(0, 500_000)).part_kind) == parts
 
 
-def test_borders_lie_in_a_part_of_their_launch() -> None:
+def test_borders_lie_in_a_part_of_their_launch():
     steps = samples(0, 1000, 4000, 5000, 20_000)
     found = build_design(launches((500, 5500, 0), (6000, 21_000, 1)), steps)
     assert (found.begins.row.tolist(), found.begins.part.tolist()) == ([1, 2, 3], [0, 1, 1])
     assert (found.ends.row.tolist(), found.ends.part.tolist()) == ([0, 1, 2, 3], [0, 1, 1, 2 + 5])
 
 
-def test_squares_are_of_each_launch_and_not_of_their_sum() -> None:
+def test_squares_are_of_each_launch_and_not_of_their_sum():
     """Two whole launches in the first sample; half of the third in each of two samples, which are one cluster."""
     found = build_design(launches((0, 20, 0), (20, 40, 0), (60, 100, 0)), samples(-10, 50, 80, 110))
     assert found.squares.toarray().ravel() == pytest.approx([2, 0.25, 0.25])
@@ -107,7 +107,7 @@ ROW = st.tuples(st.integers(0, 50_000), st.integers(1, 30_000), st.integers(0, 2
 
 
 @given(st.lists(ROW, min_size=1, max_size=15), st.integers(100, 20_000), st.integers(1, 20_000))
-def test_shares_and_stretches_of_complete_samples(rows: list[tuple[int, int, int]], period: int, before: int) -> None:
+def test_shares_and_stretches_of_complete_samples(rows, period, before):
     kinds = sorted({kind for *_, kind in rows})
     whole = sorted((start, start + duration, kinds.index(kind)) for start, duration, kind in rows)
     every, steps = launches(*whole), samples(*range(-before, 80_001 + period, period))
@@ -123,7 +123,7 @@ def test_shares_and_stretches_of_complete_samples(rows: list[tuple[int, int, int
     assert not any(start < border < end for start, end, _ in whole for border in begins)
 
 
-def test_a_design_is_freed_at_once() -> None:
+def test_a_design_is_freed_at_once():
     """Of a large recording it is a hundred megabytes, and there are several of them, one after the other."""
     gc.disable()
     try:

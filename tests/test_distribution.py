@@ -18,7 +18,7 @@ NOT_NEEDED = (".ci/", ".gitignore")  # of those who have the repository
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A folder with the source distribution, unpacked, and the wheel."""
     pytest.importorskip("hatchling", reason="needs hatchling: pip install hatchling")
     folder = tmp_path_factory.mktemp("built")
@@ -29,12 +29,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unpacked(built: Path) -> Path:
+def unpacked(built):
     (folder,) = (built / "unpacked").iterdir()
     return folder
 
 
-def test_how_to_cite_it_names_this_version() -> None:
+def test_how_to_cite_it_names_this_version():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (cited["title"], cited["version"]) == ("tcprof", tcprof.__version__)
 
@@ -42,7 +42,7 @@ def test_how_to_cite_it_names_this_version() -> None:
 @pytest.mark.parametrize(
     "form", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml")), ids=lambda path: path.stem
 )
-def test_forms_for_issues_ask_for_a_saved_analysis_and_never_for_a_report(form: Path) -> None:
+def test_forms_for_issues_ask_for_a_saved_analysis_and_never_for_a_report(form):
     known = yaml.safe_load(form.read_text(encoding="utf-8"))
     assert known["name"]
     text = " ".join(form.read_text(encoding="utf-8").split())
@@ -53,7 +53,7 @@ def test_forms_for_issues_ask_for_a_saved_analysis_and_never_for_a_report(form: 
 WORKFLOWS = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 
 
-def test_workflows_run_what_the_makefile_has_on_the_pythons_that_are_declared() -> None:
+def test_workflows_run_what_the_makefile_has_on_the_pythons_that_are_declared():
     texts = {name: path.read_text(encoding="utf-8") for name, path in WORKFLOWS.items()}
     assert set(texts) == {"test", "docs", "release"}
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
@@ -66,7 +66,7 @@ def test_workflows_run_what_the_makefile_has_on_the_pythons_that_are_declared() 
 
 
 @pytest.mark.slow
-def test_the_source_distribution_has_every_file_of_the_repository(unpacked: Path) -> None:
+def test_the_source_distribution_has_every_file_of_the_repository(unpacked):
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         pytest.skip("this is no checkout of the repository")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -76,7 +76,7 @@ def test_the_source_distribution_has_every_file_of_the_repository(unpacked: Path
 
 
 @pytest.mark.slow
-def test_its_tests_find_what_they_read(unpacked: Path) -> None:
+def test_its_tests_find_what_they_read(unpacked):
     """All are found, and those run that read fixtures, docs, benchmarks, workloads and the Makefile."""
     pytest_in = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     environment = {**os.environ, "PYTHONPATH": str(unpacked)}
@@ -87,7 +87,7 @@ def test_its_tests_find_what_they_read(unpacked: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_all_that_a_command_needs(built: Path, tmp_path: Path) -> None:
+def test_the_wheel_has_all_that_a_command_needs(built, tmp_path):
     with_wheel = tmp_path / "installed"
     (wheel,) = built.glob("*.whl")
     shutil.unpack_archive(wheel, with_wheel, "zip")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from commands import Run
 
 import tcprof
 from tcprof.cli import COMMANDS
@@ -34,7 +33,7 @@ def runnable() -> list[str]:
     return sorted(command for command in found if command.startswith("tcprof") and "fixtures/" in command)
 
 
-def test_there_are_commands_to_run() -> None:
+def test_there_are_commands_to_run():
     assert len(runnable()) >= 8
 
 
@@ -44,7 +43,7 @@ FEW = list({command.split()[1]: command for command in reversed(runnable())}.val
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [*FEW])
-def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_commands_run(command, tmp_path, run, monkeypatch):
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     (tmp_path / "workloads").symlink_to(ROOT / "workloads")
     monkeypatch.chdir(tmp_path)
@@ -77,9 +76,7 @@ OTHERS = [command for command in NOT_RUN if command not in RECORDING]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [*RECORDING[:4]])
-def test_documented_recordings_are_prepared(
-    command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documented_recordings_are_prepared(command, tmp_path, run, monkeypatch):
     """They need a GPU: here what they would run is printed."""
     (tmp_path / "workloads").symlink_to(ROOT / "workloads")
     for name in ("train.py", "serve.py", "generate.py", "simulation.py"):
@@ -94,7 +91,7 @@ def test_documented_recordings_are_prepared(
 
 
 @pytest.mark.parametrize("command", OTHERS)
-def test_other_documented_commands_are_understood(command: str) -> None:
+def test_other_documented_commands_are_understood(command):
     words = shlex.split(command)[1:]
     import_module(f"tcprof.cli.{COMMANDS[words[0]]}")
     context = typer.Context(typer.main.get_command(tcprof.cli.app), info_name="tcprof")
@@ -117,9 +114,7 @@ def documented_python() -> list[object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("block", "shown"), documented_python())
-def test_documented_python_prints_what_is_shown(
-    block: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documented_python_prints_what_is_shown(block, shown, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     exec(compile(block, "documentation", "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out
@@ -127,7 +122,7 @@ def test_documented_python_prints_what_is_shown(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_a_page_and_every_option_of_it_is_there(command: str, run: Run) -> None:
+def test_every_command_has_a_page_and_every_option_of_it_is_there(command, run):
     page = (ROOT / "docs" / f"{command}.md").read_text()
     assert page.startswith(f"# tcprof {command}\n")
     assert f"docs/{command}.md" in (ROOT / "README.md").read_text()
@@ -137,14 +132,14 @@ def test_every_command_has_a_page_and_every_option_of_it_is_there(command: str, 
     assert sorted(option for option in options if option not in documented) == []
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_every_page_is_in_a_list_of_the_site() -> None:
+def test_every_page_is_in_a_list_of_the_site():
     docs = ROOT / "docs"
     lists = re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```", (docs / "index.md").read_text(), flags=re.DOTALL)
     listed = [line.partition("<")[2].rstrip(">") or line for each in lists for line in each.split("\n") if line]
@@ -153,7 +148,7 @@ def test_every_page_is_in_a_list_of_the_site() -> None:
     )
 
 
-def test_metrics_page_is_up_to_date() -> None:
+def test_metrics_page_is_up_to_date():
     code = "import runpy; print(runpy.run_path('docs/generate_metrics.py')['render'](), end='')"
     generated = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
@@ -169,9 +164,7 @@ TRANSCRIPTS = [page for page in PAGES if TRANSCRIPT.search(page.read_text())]
 
 @pytest.mark.golden
 @pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.name)
-def test_transcripts_show_what_the_commands_print(
-    page: Path, run: Run, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> None:
+def test_transcripts_show_what_the_commands_print(page, run, monkeypatch, pytestconfig):
     """All that a command prints, or its first lines and an ellipsis; ``--update-golden`` writes them anew."""
     monkeypatch.chdir(ROOT)
 
@@ -191,25 +184,25 @@ def test_transcripts_show_what_the_commands_print(
     assert text == printed, "pytest -m golden --update-golden writes the transcripts anew"
 
 
-def test_the_demo_has_a_transcript() -> None:
+def test_the_demo_has_a_transcript():
     demo = re.search(r"tcprof (compare fixtures.*?) -o", (ROOT / "Makefile").read_text())
     assert demo is not None
     assert demo[1] in [found["command"] for found in TRANSCRIPT.finditer((ROOT / "docs" / "compare.md").read_text())]
 
 
-def test_readme_is_short() -> None:
+def test_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120
     assert [found["command"].split()[0] for found in TRANSCRIPT.finditer(text)] == ["show", "advise", "compare"]
 
 
-def test_there_are_ten_recipes() -> None:
+def test_there_are_ten_recipes():
     assert len(re.findall(r"^### \d+\. ", (ROOT / "docs" / "python.md").read_text(), flags=re.MULTILINE)) == 10
     recipes = [each for each in documented_python() if str(each.id).startswith("python.md") and each.values[1]]
     assert len(recipes) == 10
 
 
-def test_public_names_are_complete() -> None:
+def test_public_names_are_complete():
     assert dir(tcprof) == sorted(tcprof.__all__)
     assert all(getattr(tcprof, name).__doc__ for name in tcprof.__all__ if name != "__version__")
     assert tcprof.__version__ in (ROOT / "CHANGELOG.md").read_text()
@@ -221,13 +214,13 @@ FIXTURES = ROOT / "fixtures"
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, dict[str, str]]:
+def runs():
     with (FIXTURES / "runs.csv").open(newline="") as file:
         return {row["name"]: row for row in csv.DictReader(file)}
 
 
 @pytest.mark.slow
-def test_the_tables_are_those_of_the_fixtures() -> None:
+def test_the_tables_are_those_of_the_fixtures():
     code = (
         "import runpy, pathlib; page = runpy.run_path('docs/generate_lessons.py'); print(page['render']("
         "pathlib.Path('docs/lessons.md').read_text()), end='')"
@@ -236,12 +229,12 @@ def test_the_tables_are_those_of_the_fixtures() -> None:
     assert (ROOT / "docs" / "lessons.md").read_text() == made, "run: make lessons"
 
 
-def test_what_a_graph_hides_is_a_dash_and_no_zero() -> None:
+def test_what_a_graph_hides_is_a_dash_and_no_zero():
     (row,) = re.findall(r"^\| `jax_mlp.py` \|.*$", (ROOT / "docs" / "lessons.md").read_text(), re.MULTILINE)
     assert row.endswith("| 64.6 % | 99.8 % | – |")
 
 
-def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs: dict[str, dict[str, str]]) -> None:
+def test_every_run_of_the_gallery_is_there_and_in_the_lessons(runs):
     page = (ROOT / "docs" / "lessons.md").read_text()
     named = set(re.findall(r"[a-z]\w+", " ".join(re.findall(r"<!-- (?:runs|printed|rates|ranges): ([^>]*) -->", page))))
     assert named == set(runs)

@@ -3,7 +3,6 @@
 import re
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
@@ -20,7 +19,7 @@ KERNELS, METRICS, NAMES = schema.KERNELS.name, schema.METRICS.name, schema.METRI
 
 @pytest.mark.parametrize("table", ["NVTX_EVENTS", KERNELS, METRICS, "CUPTI_ACTIVITY_KIND_RUNTIME"])
 @pytest.mark.parametrize("form", ["{}_V2", "{}_V3_1", "{}2", "V2_{}", "{}_", "{}S"])
-def test_a_renamed_table_is_refused_by_its_name(table: str, form: str, tmp_path: Path) -> None:
+def test_a_renamed_table_is_refused_by_its_name(table, form, tmp_path):
     new = form.format(table)
     path = alter(sound().write(tmp_path), f"ALTER TABLE {table} RENAME TO {new}")
     with pytest.raises(InputError, match=rf"a table {new}, .* in place of {table}\.") as caught:
@@ -38,18 +37,18 @@ def test_a_renamed_table_is_refused_by_its_name(table: str, form: str, tmp_path:
         ("NVTX_EVENTS", "textId"),
     ],
 )
-def test_a_renamed_column_is_refused_by_its_name(table: str, column: str, tmp_path: Path) -> None:
+def test_a_renamed_column_is_refused_by_its_name(table, column, tmp_path):
     path = alter(sound().write(tmp_path), f'ALTER TABLE {table} RENAME COLUMN "{column}" TO "{column}_v2"')
     with pytest.raises(InputError, match=rf"{table} has (no column|a column) {column}.*, which"):
         tcprof.read(path)
 
 
-def test_samples_need_the_names_of_their_metrics(tmp_path: Path) -> None:
+def test_samples_need_the_names_of_their_metrics(tmp_path):
     with pytest.raises(InputError, match=f"it has {METRICS}, but no table {NAMES}"):
         tcprof.read(alter(sound().write(tmp_path), f"DROP TABLE {NAMES}"))
 
 
-def test_tables_that_nsys_writes_are_no_renamed_ones() -> None:
+def test_tables_that_nsys_writes_are_no_renamed_ones():
     others = ["GENERIC_EVENT_SOURCES", "ENUM_NVTX_EVENTS", "NVTX_PAYLOAD_SCHEMAS", "TARGET_INFO_NVTX_CUDA_DEVICE"]
     like_calls = ["OSRT_API", "PROFILER_OVERHEAD", "OPENMP_EVENT_KIND_TASK", "VULKAN_API"]
     found = dict.fromkeys(others, ()) | dict.fromkeys(like_calls, schema.ALWAYS[schema.API_CALLS.name])
@@ -57,7 +56,7 @@ def test_tables_that_nsys_writes_are_no_renamed_ones() -> None:
 
 
 @pytest.mark.parametrize("table", sorted({*schema.UNIQUE, schema.API_CALLS.name}))
-def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table: str, tmp_path: Path) -> None:
+def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table, tmp_path):
     builder = (
         sound().copy("host to device", 1, 2).memset(3, 4).visible_device(0, 0).graph(5, 6).diagnostic("warning", "lost")
     )
@@ -67,14 +66,14 @@ def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table: str, tmp_
         tcprof.read(alter(path, f"ALTER TABLE {table} RENAME TO SOMETHING_ELSE"))
 
 
-def test_names_need_the_table_of_strings(tmp_path: Path) -> None:
+def test_names_need_the_table_of_strings(tmp_path):
     path = alter(sound().write(tmp_path), "ALTER TABLE StringIds RENAME TO SOMETHING_ELSE")
     with pytest.raises(InputError, match="no table StringIds, which every version"):
         tcprof.read(path)
 
 
 @pytest.mark.parametrize(("version", "is_noted"), [("3.25.9", False), ("3.26.0", True), ("4.2.0", True), ("x", False)])
-def test_a_newer_schema_is_noted(version: str, is_noted: bool, tmp_path: Path) -> None:
+def test_a_newer_schema_is_noted(version, is_noted, tmp_path):
     path = sound().exported().write(tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION'")
@@ -94,9 +93,7 @@ def test_a_newer_schema_is_noted(version: str, is_noted: bool, tmp_path: Path) -
         ([("epoch", 0, 10), ("step", 20, None)], 2),
     ],
 )
-def test_ranges_that_never_closed_are_counted_apart(
-    ranges: list[tuple[str, int, int | None]], kept: int, start_end: bool, tmp_path: Path
-) -> None:
+def test_ranges_that_never_closed_are_counted_apart(ranges, kept, start_end, tmp_path):
     builder = TraceBuilder().gpu().recorded(100_000).kernel("gemm", 60, 80, launched=50)
     for name, start, end in ranges:
         builder.range(name, start, end, start_end=start_end)
@@ -107,7 +104,7 @@ def test_ranges_that_never_closed_are_counted_apart(
     assert told == ([[str(len(ranges) - kept)]] if kept < len(ranges) else [])
 
 
-def test_processes_of_two_virtual_machines_with_one_number(tmp_path: Path) -> None:
+def test_processes_of_two_virtual_machines_with_one_number(tmp_path):
     builder = TraceBuilder().gpu().recorded(100_000)
     for machine in (0, 1):
         process = 1000 | machine << 25

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import MS, TraceBuilder
-from commands import Run
 from jobs import make_job
 from saved_files import bytes_of, table_of
 
@@ -61,9 +60,7 @@ def steps(watts: list[int], count: int = 12, **facts: int) -> TraceBuilder:
     ("numbers", "uuids"),
     [((), ["0a", "1a", "2a"]), ((1,), ["1a"]), ((2, 0), ["0a", "2a"]), ((1, 7), ["0a", "1a", "2a"])],
 )
-def test_a_process_logs_each_gpu_asked_for_until_the_block_ends(
-    numbers: tuple[int, ...], uuids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_logs_each_gpu_asked_for_until_the_block_ends(numbers, uuids, tmp_path, monkeypatch):
     (tmp_path / "pynvml.py").write_text(NVML)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     log, began = tmp_path / "log.csv", time.time_ns()
@@ -81,7 +78,7 @@ def test_a_process_logs_each_gpu_asked_for_until_the_block_ends(
 
 
 @pytest.mark.parametrize("nvml", ["raise ImportError", "def nvmlInit(): raise OSError"])
-def test_without_a_driver_nothing_is_logged(nvml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_nothing_is_logged(nvml, tmp_path, monkeypatch):
     (tmp_path / "pynvml.py").write_text(nvml)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with driver_logged(tmp_path / "log.csv"):
@@ -92,7 +89,7 @@ def test_without_a_driver_nothing_is_logged(nvml: str, tmp_path: Path, monkeypat
     assert read_driver_log(tmp_path / "log.csv").empty
 
 
-def test_a_log_is_put_on_the_recording_s_clock_and_gpus(tmp_path: Path) -> None:
+def test_a_log_is_put_on_the_recording_s_clock_and_gpus(tmp_path):
     log = tmp_path / "log.csv"
     lines = [(-1, "0a", 5), (0, "0a", 612), (0, "1a", 500), (0, "other", 7), (10**8, "0a", 613), (10**10, "0a", 9)]
     whole = "".join(f"{BEGUN + at},{uuid},{watts}000,-1,60,1395,4\n" for at, uuid, watts in lines)
@@ -111,7 +108,7 @@ def test_a_log_is_put_on_the_recording_s_clock_and_gpus(tmp_path: Path) -> None:
     assert rows["clock_limit"].astype(str).unique().tolist() == ["power"]
 
 
-def test_impossible_values_are_unknown_and_counted(tmp_path: Path) -> None:
+def test_impossible_values_are_unknown_and_counted(tmp_path):
     path = TraceBuilder().gpu().driver_log([600, 10**9, None, 610], temperature=-3, clock=1395).write(tmp_path)
     source = NsysExport(path)
     rows = source.samples(()).driver_log
@@ -121,7 +118,7 @@ def test_impossible_values_are_unknown_and_counted(tmp_path: Path) -> None:
     assert {(one.place, one.count) for one in source.wrong()} >= {("TCPROF_DRIVER_LOG.power", 1)}
 
 
-def test_the_mean_is_over_the_steps_from_when_the_value_is_theirs(tmp_path: Path) -> None:
+def test_the_mean_is_over_the_steps_from_when_the_value_is_theirs(tmp_path):
     power = [100] * 5 + [600] * 5 + [100] * 2  # NVML says 100 ms late that the steps began, at 400 ms
     (mean,) = tcprof.read(steps(power).write(tmp_path)).step_summary["power_w"]
     assert mean == 600
@@ -132,11 +129,11 @@ def test_the_mean_is_over_the_steps_from_when_the_value_is_theirs(tmp_path: Path
     [([], 12), ([600] * 12, 5), ([600] * 6, 12), ([600] * 2, 12)],
     ids=["not recorded", "below 0.2 s", "half not sampled", "two samples"],
 )
-def test_too_little_gives_no_mean(tmp_path: Path, power: list[int], count: int) -> None:
+def test_too_little_gives_no_mean(tmp_path, power, count):
     assert tcprof.read(steps(power, count).write(tmp_path)).step_summary["power_w"].isna().all()
 
 
-def test_the_page_of_a_recording_says_it(tmp_path: Path, run: Run) -> None:
+def test_the_page_of_a_recording_says_it(tmp_path, run):
     page = tmp_path / "page.html"
     assert run("report", steps([600] * 12).write(tmp_path), "-o", page).status == 0
     assert "Mean power of GPU 0 over its steps" in page.read_text()
@@ -144,7 +141,7 @@ def test_the_page_of_a_recording_says_it(tmp_path: Path, run: Run) -> None:
     assert "30\N{NO-BREAK SPACE}J" in page.read_text()
 
 
-def test_unprofiled_steps_have_their_own_power(tmp_path: Path) -> None:
+def test_unprofiled_steps_have_their_own_power(tmp_path):
     builder, begun = TraceBuilder().gpu().recorded(10**9, started=BEGUN), BEGUN + 2 * 10**9
     for begin in range(0, 10**9, 100 * MS):
         builder.range("step", begin, begin + 99 * MS, domain="tcprof", start_end=True)
@@ -165,7 +162,7 @@ def test_unprofiled_steps_have_their_own_power(tmp_path: Path) -> None:
     assert time_unprofiled_steps(analysis, 0).median() == 80 * MS
 
 
-def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path: Path, run: Run) -> None:
+def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path, run):
     files = make_job(tmp_path, [[50_000] * 9] * 2, power_w=[612, 690])
     assert "690 W" in run("ranks", *files, "--jobs", 1).out
     assert " tokens per joule" in run("ranks", *files, "--jobs", 1, "--per-step", "4800 tokens").out.replace(
@@ -180,7 +177,7 @@ def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path: Path, run: Run) 
     assert np.isnan([each.power_w for each in read_job(tmp_path / "job")]).all()
 
 
-def test_a_lower_clock_is_named_with_the_power(tmp_path: Path) -> None:
+def test_a_lower_clock_is_named_with_the_power(tmp_path):
     files = make_job(tmp_path, [[50_000] * 9] * 3 + [[60_000] * 9], power_w=[612, 610, 611, 690])
     reduced = [rank for file in files for rank in reduce_file(str(file))]
     clocks = [each.steps.assign(clock_hz=1.2e9 if each.power_w == 690 else 1.5e9) for each in reduced]
@@ -203,7 +200,7 @@ def test_a_lower_clock_is_named_with_the_power(tmp_path: Path) -> None:
         (2, "setting"),
     ],
 )
-def test_what_limits_the_clock_of_the_steps_is_named(reasons: int, limit: str, tmp_path: Path) -> None:
+def test_what_limits_the_clock_of_the_steps_is_named(reasons, limit, tmp_path):
     analysis = tcprof.read(steps([600] * 12, reasons=reasons).write(tmp_path))
     assert analysis.step_summary["clock_limit"].tolist() == [limit]
     assert analysis.step_summary["power_limit_w"].tolist() == [700]
@@ -212,14 +209,14 @@ def test_what_limits_the_clock_of_the_steps_is_named(reasons: int, limit: str, t
     pd.testing.assert_frame_equal(again.driver_log, analysis.driver_log)
 
 
-def test_what_holds_in_less_than_half_of_the_steps_is_no_limit(tmp_path: Path) -> None:
+def test_what_holds_in_less_than_half_of_the_steps_is_no_limit(tmp_path):
     builder = steps([600] * 6, reasons=4)  # until 0.6 s; the steps end at 1 s
     for at in range(6, 12):
         builder.row(schema.DRIVER_LOG, timestamp=at * 100 * MS, gpu=0, power=600_000, reasons=0)
     assert tcprof.read(builder.write(tmp_path)).step_summary["clock_limit"].tolist() == [""]
 
 
-def test_a_redacted_copy_has_the_log(tmp_path: Path) -> None:
+def test_a_redacted_copy_has_the_log(tmp_path):
     source, copy = steps([600] * 12, reasons=4).samples([0, 50, 100]).write(tmp_path), tmp_path / "copy.sqlite"
     redact(source, copy)
     pd.testing.assert_frame_equal(log_of(copy), log_of(source))

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,11 +54,11 @@ def faults_of(builder: TraceBuilder, folder: Path) -> tuple[str, ...]:
         (math.nan, None),
     ],
 )
-def test_the_frequency_to_try(was: float, advised: int | None) -> None:
+def test_the_frequency_to_try(was, advised):
     assert lower_frequency(was) == advised
 
 
-def test_events_that_nsys_could_not_read_are_told_in_one_line(tmp_path: Path) -> None:
+def test_events_that_nsys_could_not_read_are_told_in_one_line(tmp_path):
     """Recorded with JAX, nsys 2025.3: the same page of nsys's sources once for each source of events."""
     builder = recorded()
     for number in (18, 19):
@@ -73,7 +72,7 @@ def test_events_that_nsys_could_not_read_are_told_in_one_line(tmp_path: Path) ->
     assert "\n" not in told
 
 
-def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path, monkeypatch):
     """2,000 messages of 100,000 characters took 50 s and 2.5 GB."""
     cleaned: list[str] = []
     clean = copy_check.without_private
@@ -89,7 +88,7 @@ def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, mon
     assert report.faults == ()
 
 
-def test_the_machine_s_long_texts_are_no_fault(tmp_path: Path) -> None:
+def test_the_machine_s_long_texts_are_no_fault(tmp_path):
     """Nsight Systems keeps all that the machine says of itself; recorded under Linux 6.18, one text had over 64 KiB."""
     builder = recorded().system("NvDriverVersion", "580.159.04")
     analysis = tcprof.read(builder.system("KernelConfig", "CONFIG=y\n" * 20_000).write(tmp_path))
@@ -97,7 +96,7 @@ def test_the_machine_s_long_texts_are_no_fault(tmp_path: Path) -> None:
     assert analysis.recording.driver_version == "580.159.04"
 
 
-def test_a_recording_without_faults(tmp_path: Path, fixture_file: Path) -> None:
+def test_a_recording_without_faults(tmp_path, fixture_file):
     assert tcprof.read(fixture_file).faults == ()
     fine = recorded().diagnostic("warning", "Not all CUDA events might have been collected.")
     fine.diagnostic("information", "Number of CUPTI events produced: \t5279, CUPTI buffers: 50.")
@@ -106,7 +105,7 @@ def test_a_recording_without_faults(tmp_path: Path, fixture_file: Path) -> None:
     assert faults_of(fine, tmp_path) == ()
 
 
-def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path) -> None:
+def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path):
     gap = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000]).diagnostic("error", OVERFLOW)
     analysis = tcprof.read(gap.write(tmp_path))
     assert analysis.faults == (
@@ -116,12 +115,12 @@ def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path
     assert not any("overflow" in text or "--frequency" in text for text in analysis.warnings)
 
 
-def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path: Path) -> None:
+def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path):
     builder = recorded().kernel("late", 190_000, 200_000, launched=150_000).diagnostic("error", OVERFLOW)
     assert "GPU 0 has none for 100 µs, 50.0 % of recorded time." in faults_of(builder, tmp_path)[0]
 
 
-def test_stretches_that_nsys_marked(tmp_path: Path) -> None:
+def test_stretches_that_nsys_marked(tmp_path):
     assert faults_of(recorded(20_000).lost(20_000, 41_000), tmp_path) == (
         "Samples were lost (marked by Nsight Systems as missing or inconsistent): GPU 0 has none for 30.0 µs, 30.0 % "
         f"of recorded time. {LOST} Record again with --frequency 10000 (this recording was at 20 kHz).",
@@ -130,7 +129,7 @@ def test_stretches_that_nsys_marked(tmp_path: Path) -> None:
     assert "inconsistent): 21.0 µs. " in outside
 
 
-def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
+def test_gaps_of_which_nsys_says_nothing(tmp_path):
     times = [10_000 * number for number in range(400)]
     assert faults_of(recorded(times=times[:9] + times[12:]), tmp_path) == ()
     (fault,) = faults_of(recorded(times=times[:9] + times[14:]), tmp_path)
@@ -145,7 +144,7 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
         (["CUPTI dropped 1200 records. Some CUPTI events might be missing."], "were lost (records dropped: 1,200)"),
     ],
 )
-def test_lost_kernels(tmp_path: Path, texts: list[str], told: str) -> None:
+def test_lost_kernels(tmp_path, texts, told):
     builder = recorded()
     for text in texts:
         builder.diagnostic("information", text)
@@ -178,18 +177,18 @@ def launched(lost: tuple[int, ...], *, streams: int = 1, process: int = 1000) ->
         ((1, 5, 7, 9), 2, 1),  # the second stream has nothing after the fourth launch: the others may be its own
     ],
 )
-def test_launches_that_must_have_had_a_kernel(tmp_path: Path, lost: tuple[int, ...], streams: int, counted: int):
+def test_launches_that_must_have_had_a_kernel(tmp_path, lost, streams, counted):
     trace = NsysExport(launched(lost, streams=streams).write(tmp_path))
     assert trace.lost_launches() == counted
 
 
-def test_lost_launches_cannot_be_told_without_calls_or_with_graphs(tmp_path: Path):
+def test_lost_launches_cannot_be_told_without_calls_or_with_graphs(tmp_path):
     assert NsysExport(recorded().without("CUPTI_ACTIVITY_KIND_RUNTIME").write(tmp_path)).lost_launches() is None
     assert NsysExport(recorded().write(tmp_path, "unnamed.sqlite")).lost_launches() is None
     assert NsysExport(launched((3,)).graph(70_000, 80_000).write(tmp_path, "graph.sqlite")).lost_launches() is None
 
 
-def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:
+def test_nothing_is_said_where_all_kernels_are_there(tmp_path):
     incomplete = "Number of incomplete CUPTI events dropped: 1. Incomplete events appear when GPU timestamp"
     builder = launched(()).diagnostic("information", LOST_BUFFER).diagnostic("information", incomplete)
     assert faults_of(builder, tmp_path) == ()
@@ -197,7 +196,7 @@ def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:
     assert "records dropped: 12" in tcprof.read(builder.write(tmp_path, "dropped.sqlite")).faults[0]
 
 
-def test_lost_kernels_are_counted(tmp_path: Path) -> None:
+def test_lost_kernels_are_counted(tmp_path):
     (fault,) = faults_of(launched((3, 4)).diagnostic("information", LOST_BUFFER), tmp_path)
     assert "launches without a kernel: 2" in fault
 
@@ -206,7 +205,7 @@ def test_lost_kernels_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def faulty(tmp_path: Path) -> Path:
+def faulty(tmp_path):
     """A recording with lost samples and lost kernels."""
     builder = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000])
     builder.diagnostic("error", OVERFLOW).diagnostic("information", LOST_BUFFER)
@@ -233,7 +232,7 @@ def test_output_with_faults_is_as_before(run, faulty, golden, name, output):
 
 
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
-def test_json_has_them_before_the_warnings(run: Callable[..., tuple[str, str]], faulty: Path, command: str) -> None:
+def test_json_has_them_before_the_warnings(run, faulty, command):
     status, out, err = run(command, faulty, "--format", "json")
     assert status == 0
     document = json.loads(out)

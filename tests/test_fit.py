@@ -1,6 +1,5 @@
 """The fit against runs whose counts are known: exact where samples can tell, wide where they cannot."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -115,49 +114,49 @@ def assert_right(run: Run, counts: Floats, share: float) -> None:
 
 
 @pytest.mark.parametrize("period", [KHZ10, KHZ20, KHZ200])
-def test_counts_are_exact_where_the_gpu_is_idle_at_times(period: int) -> None:
+def test_counts_are_exact_where_the_gpu_is_idle_at_times(period):
     run = run_of(1)
     found = fitted(run, run.sampled(period))
     assert_right(run, found.per_launch, 0.005)
     assert_right(run, found.value[run.launches.kind], 0.005)
 
 
-def test_kernels_that_run_at_once_are_distinguished() -> None:
+def test_kernels_that_run_at_once_are_distinguished():
     run = run_of(1, streams=2)
     assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.01)
 
 
-def test_counts_are_right_without_idle_where_the_order_varies() -> None:
+def test_counts_are_right_without_idle_where_the_order_varies():
     run = run_of(2, idle=0)
     assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.01)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 33_333, 77_777])
-def test_where_samples_begin_does_not_matter(offset: int) -> None:
+def test_where_samples_begin_does_not_matter(offset):
     run = run_of(3)
     assert_right(run, fitted(run, run.sampled(KHZ10, offset)).per_launch, 0.005)
 
 
-def test_one_class_without_idle_is_known() -> None:
+def test_one_class_without_idle_is_known():
     run = run_of(4, (30,), (0.5,), number=300, idle=0)
     found = fitted(run, run.sampled(KHZ10))
     assert found.value == pytest.approx(run.count[:1], rel=0.001)
     assert half_interval(run, found) < 0.5
 
 
-def test_kernels_beside_each_other_are_distinguished_by_the_borders_between_them() -> None:
+def test_kernels_beside_each_other_are_distinguished_by_the_borders_between_them():
     run = run_of(5, (4, 7), (0.6, 0), number=1000, in_turn=True, idle=0.3)
     assert_right(run, fitted(run, run.sampled(KHZ10)).per_launch, 0.005)
 
 
 @pytest.mark.parametrize("period", [KHZ20, KHZ200])
-def test_whole_percentages_are_right_to_two_points_for_kernels_that_are_not_short(period: int) -> None:
+def test_whole_percentages_are_right_to_two_points_for_kernels_that_are_not_short(period):
     run = run_of(6)
     wrong = run.points(run.mean(fitted_rounded(run, run.sampled(period)).per_launch) - run.mean(run.count))
     assert np.abs(wrong[2:]).max() < 2
 
 
-def test_launches_of_a_pool_count_by_their_weight() -> None:
+def test_launches_of_a_pool_count_by_their_weight():
     run = run_of(7, (50, 20), (0.5, 0), number=600)
     own = run.launches.kind == 0
     weight = np.where(own, np.random.default_rng(0).uniform(0.5, 1.5, 600), 1)
@@ -168,7 +167,7 @@ def test_launches_of_a_pool_count_by_their_weight() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8, 12))
-def test_a_few_odd_launches_are_counted_and_make_the_interval_wider(seed: int) -> None:
+def test_a_few_odd_launches_are_counted_and_make_the_interval_wider(seed):
     """One launch of a hundred counts three times as much, as a larger batch would."""
     run = run_of(seed, (12, 40, 25), (0.2, 0.1, 0), number=2000, idle=0.2)
     odd = replace(run, count=np.where(np.random.default_rng(0).random(2000) < 0.01, 3 * run.count, run.count))
@@ -181,7 +180,7 @@ def test_a_few_odd_launches_are_counted_and_make_the_interval_wider(seed: int) -
 # Conservation
 
 
-def test_launches_count_what_was_sampled_in_each_stretch_between_idle_borders() -> None:
+def test_launches_count_what_was_sampled_in_each_stretch_between_idle_borders():
     run, rng = run_of(9, (4, 12, 40), (0.5, 0, 0.6), number=400, streams=2, idle=0.5), np.random.default_rng(0)
     varied = replace(run, count=np.round(run.count * rng.uniform(0.9, 1.1, len(run.count))))
     samples = varied.sampled(KHZ20)
@@ -192,7 +191,7 @@ def test_launches_count_what_was_sampled_in_each_stretch_between_idle_borders() 
     assert found.sampled == sampled.sum() == varied.count.sum()
 
 
-def test_no_launch_counts_more_than_the_pipes_can() -> None:
+def test_no_launch_counts_more_than_the_pipes_can():
     """Of pairs of kernels the last counts all that it can: more than its first kernel would hold, scaled alike."""
     start = np.add.outer(300 * US * np.arange(60), [0, 20 * US]) + np.random.default_rng(0).integers(
         0, 60 * US, (60, 1)
@@ -207,7 +206,7 @@ def test_no_launch_counts_more_than_the_pipes_can() -> None:
     assert found.per_launch[-2:] == pytest.approx([20_000, 20_000])
 
 
-def test_gaps_between_samples_do_not_disturb_the_rest() -> None:
+def test_gaps_between_samples_do_not_disturb_the_rest():
     run = run_of(10, (12, 40), (0.6, 0.2), number=400)
     every = run.sampled(KHZ20)
     kept = np.random.default_rng(0).random(len(every.value)) < 0.8
@@ -219,7 +218,7 @@ def test_gaps_between_samples_do_not_disturb_the_rest() -> None:
 # Other counters
 
 
-def test_without_any_count_nothing_is_found() -> None:
+def test_without_any_count_nothing_is_found():
     run = run_of(11, number=100)
     samples = run.sampled(KHZ20)
     found = fitted(run, replace(samples, value=np.zeros(len(samples.value))))
@@ -228,14 +227,14 @@ def test_without_any_count_nothing_is_found() -> None:
 
 
 @pytest.mark.parametrize("start", [-10 * MS, 10_000 * MS])
-def test_samples_elsewhere_say_nothing(start: int) -> None:
+def test_samples_elsewhere_say_nothing(start):
     run = run_of(12, number=50)
     found = fitted(run, StepFunction(np.array([start]), np.array([start + KHZ20]), np.array([1e6])))
     assert found.per_launch.tolist() == [0] * 50
     assert found.sampled == 0
 
 
-def test_another_counter_is_fitted_alike_whatever_its_unit() -> None:
+def test_another_counter_is_fitted_alike_whatever_its_unit():
     """As SM Active in percent times ns: scaled samples give scaled counts."""
     run = run_of(13, active=(0.8, 0.5, 0.7, 0.2, 0.9, 0.4), number=600)
     samples, scale = run.sampled(KHZ20), 100 / PEAK
@@ -247,7 +246,7 @@ def test_another_counter_is_fitted_alike_whatever_its_unit() -> None:
     assert np.sqrt(np.diag(other.covariance)) == pytest.approx(np.sqrt(np.diag(one.covariance)) * scale)
 
 
-def test_a_shift_of_all_samples_shifts_the_counts_alike() -> None:
+def test_a_shift_of_all_samples_shifts_the_counts_alike():
     run = run_of(14, (30,), (0.5,), number=300, idle=0)
     samples = run.sampled(KHZ10)
     exact, shift = np.zeros(len(samples.value)), np.full(len(samples.value), 0.01 * KHZ10 * PEAK)
@@ -261,7 +260,7 @@ def test_a_shift_of_all_samples_shifts_the_counts_alike() -> None:
 @pytest.mark.parametrize("period", [KHZ10, KHZ20])
 @pytest.mark.parametrize("in_turn", [False, True])
 @pytest.mark.parametrize("fitting", [fitted, fitted_rounded])
-def test_intervals_hold_the_truth(period: int, in_turn: bool, fitting: Callable[[Run, StepFunction], Fit]) -> None:
+def test_intervals_hold_the_truth(period, in_turn, fitting):
     """Nine of ten, to two points; twenty kernels of 2 to 300 µs, two of five without tensor activity."""
     held, narrow = [], []
     for seed in range(5):
@@ -277,7 +276,7 @@ def test_intervals_hold_the_truth(period: int, in_turn: bool, fitting: Callable[
     assert np.mean(narrow) >= 0.5, "intervals that say nothing hold any truth"
 
 
-def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
+def test_of_kernels_that_no_border_tells_apart_little_is_known():
     place, last = US * np.array([120, 350, 353]), US * np.array([180, 3, 3])
     start, kind = np.add.outer(400 * US * np.arange(100), place).ravel(), np.tile([0, 1, 2], 100)
     count = np.array([0.9, 0.6, 0])[kind] * last[kind] * PEAK
@@ -289,7 +288,7 @@ def test_of_kernels_that_no_border_tells_apart_little_is_known() -> None:
     assert half[1:].min() > np.abs(points - right).max()
 
 
-def test_what_a_kernel_counts_as_it_begins_may_be_of_the_one_before() -> None:
+def test_what_a_kernel_counts_as_it_begins_may_be_of_the_one_before():
     """A batch normalization computes its indices in a µs, and nothing more; no border lies in that one."""
     last = US * np.array([70, 97])
     begin = 200 * US * np.arange(40) + US * np.array([0, 7, 19, 31, 44])[np.arange(40) % 5]
@@ -304,7 +303,7 @@ def test_what_a_kernel_counts_as_it_begins_may_be_of_the_one_before() -> None:
     assert half_interval(run, found).max() < 0.1
 
 
-def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> None:
+def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels():
     start = np.sort(np.concatenate([40 * US + 100 * US * np.arange(100), 43 * US + 100 * US * np.arange(100)]))
     launches, exact = launches_of(start, start + 3 * US, np.arange(200) % 2), np.zeros(100)
     samples = StepFunction(100 * US * np.arange(100), 100 * US * np.arange(1, 101), np.full(100, 0.6 * 3 * US))
@@ -312,7 +311,7 @@ def test_a_low_sample_with_idle_time_says_nothing_about_its_short_kernels() -> N
     assert np.min(1.96 * np.sqrt(np.diag(found.covariance))) > 0.2 * 3 * US
 
 
-def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more() -> None:
+def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more():
     start = US * np.add.outer(200 * np.arange(100), [30, 70]).ravel()
     launches = launches_of(start, start + 40 * US, np.zeros(200, np.int64))
     run = Run(launches, np.full(200, 20_000.0), np.ones((200, 1)))
@@ -323,7 +322,7 @@ def test_a_gap_in_the_samples_gives_the_launches_beside_it_no_more() -> None:
 
 
 @pytest.mark.parametrize(("rows", "run"), [(1, 1), (40, 1), (40, 6), (40, 40)])
-def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows: int, run: int) -> None:
+def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows, run):
     rng = np.random.default_rng(1)
     coupling = np.append(0, rng.uniform(0, 1, rows - 1) * (rng.uniform(size=rows - 1) < 0.8))
     diagonal = coupling + np.append(coupling[1:], 0) + rng.uniform(1e-3, 1, rows)
@@ -342,16 +341,14 @@ def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows: int
 
 
 @pytest.fixture
-def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_sample(monkeypatch):
     monkeypatch.setattr(design_module, "ROWS_OF_SAMPLE", 500)
     monkeypatch.setattr(design_module, "LEAST_LAUNCHES", 60)
 
 
 @pytest.mark.parametrize("make", [fitted, fitted_rounded])
 @pytest.mark.parametrize("idle", [0.05, 0])
-def test_a_sample_of_the_recording_gives_what_all_of_it_does(
-    make: Callable[[Run, StepFunction], Fit], idle: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_of_the_recording_gives_what_all_of_it_does(make, idle, monkeypatch):
     run = run_of(3, number=12_000, idle=idle)
     samples = run.sampled(KHZ20)
     every = make(run, samples)
@@ -366,7 +363,7 @@ def test_a_sample_of_the_recording_gives_what_all_of_it_does(
 
 
 @pytest.mark.usefixtures("short_sample")
-def test_the_sample_lies_all_over_the_recording_and_has_launches_of_each_class() -> None:
+def test_the_sample_lies_all_over_the_recording_and_has_launches_of_each_class():
     run = run_of(4, (2, 12, 40), (0.3, 0, 0.6), number=6000, in_turn=True)
     rare = run.launches.kind.copy()
     rare[[*range(0, 6000, 300)]] = 3  # 20 launches of it
@@ -384,7 +381,7 @@ def test_the_sample_lies_all_over_the_recording_and_has_launches_of_each_class()
         assert set(zip(rows[cuts.row], cuts.share, strict=True)) <= set(zip(every.row, every.share, strict=True))
 
 
-def test_a_class_that_counts_more_outside_of_the_sample_has_a_wider_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_counts_more_outside_of_the_sample_has_a_wider_interval(monkeypatch):
     """The sample is the first half; then launches of one class of six count more."""
     run = run_of(5, number=12_000)
     later = (run.launches.kind == 2) & (np.arange(12_000) >= 6000)

@@ -32,7 +32,7 @@ RENAMED = [OPS_DOMAIN, "TSL", KERNEL_ORDER_DOMAIN]  # domains whose names are no
 
 
 @pytest.fixture(params=NAMES)
-def fixture(request: pytest.FixtureRequest) -> Path:
+def fixture(request):
     return FIXTURES / f"{request.param}.sqlite"
 
 
@@ -50,9 +50,7 @@ def exact_and_rounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[np.n
     return tuple(samples.frame["tensor_active_pct"].to_numpy() for samples in (exact, rounded))
 
 
-def test_percentages_are_rounded_to_the_nearest_but_never_down_to_0(
-    fixture: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_percentages_are_rounded_to_the_nearest_but_never_down_to_0(fixture, monkeypatch):
     exact, rounded = exact_and_rounded(fixture, monkeypatch)
     below, above = rounding_slack(rounded)
     jitter = 0.02  # the two counters are not read at the same instant
@@ -64,12 +62,12 @@ def test_percentages_are_rounded_to_the_nearest_but_never_down_to_0(
     assert (rounded[small] == 1).all()
 
 
-def test_not_always_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_always_rounded_up(monkeypatch):
     exact, rounded = exact_and_rounded(FIXTURES / "mnist_amp.sqlite", monkeypatch)
     assert (rounded[exact > 1] < exact[exact > 1]).mean() > 0.2
 
 
-def test_samples_begin_at_their_time_stamp(fixture: Path) -> None:
+def test_samples_begin_at_their_time_stamp(fixture):
     """GR Active goes with the time under activities, if a sample begins at its time stamp; not if it ends there."""
     analysis = tcprof.read(fixture)
     busy = analysis.activities
@@ -86,7 +84,7 @@ def test_samples_begin_at_their_time_stamp(fixture: Path) -> None:
     assert begins > ends + 0.1
 
 
-def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture: Path) -> None:
+def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture):
     analysis = tcprof.read(fixture, warm_up="all")
     rows = analysis.ranges.set_index("path")
     for epoch in range(EPOCHS):
@@ -98,7 +96,7 @@ def test_every_step_is_there_and_half_of_the_work_is_inherited(fixture: Path) ->
     assert not any("belongs to no range" in warning for warning in analysis.warnings)
 
 
-def test_ranges_count_every_instance_but_those_in_warm_up(fixture_file: Path) -> None:
+def test_ranges_count_every_instance_but_those_in_warm_up(fixture_file):
     report = tcprof.read(fixture_file)
     warm_up = report.nvtx_ranges.iloc[
         report.steps["range"][report.steps["warm_up"] & (report.steps["path"] != KERNEL_ORDER)]
@@ -122,7 +120,7 @@ def test_ranges_count_every_instance_but_those_in_warm_up(fixture_file: Path) ->
     assert (report.ranges["slow_count"] <= report.ranges["instance_count"]).all()
 
 
-def test_parts_sum_to_the_whole(fixture: Path) -> None:
+def test_parts_sum_to_the_whole(fixture):
     for window in ("gpu", "host", "busy"):
         rows = tcprof.read(fixture, window).ranges
         figures = rows[[name for name in rows.columns if name.endswith("_pct")]]
@@ -139,7 +137,7 @@ def test_parts_sum_to_the_whole(fixture: Path) -> None:
     assert 0.9 * capture["tensor_cycles"] < epochs["tensor_cycles"].sum() <= capture["tensor_cycles"]
 
 
-def test_mixed_precision_reaches_the_tensor_cores() -> None:
+def test_mixed_precision_reaches_the_tensor_cores():
     means = pd.Series(
         {name: tcprof.read(FIXTURES / f"{name}.sqlite").ranges["tensor_active_mean_pct"].iloc[0] for name in NAMES}
     )

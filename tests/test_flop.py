@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,7 +76,7 @@ Read = Callable[[TraceBuilder], Analysis]
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Read:
+def read(tmp_path):
     return lambda builder: tcprof.read(builder.write(tmp_path), step="step").analysis
 
 
@@ -121,17 +120,17 @@ def useful(analysis: Analysis) -> float:
         ),
     ],
 )
-def test_formulas(name: str, sizes: Sizes, flop: float) -> None:
+def test_formulas(name, sizes, flop):
     assert count_flop({**WHOLE, **WRAPPERS}[name], sizes) == pytest.approx(flop, nan_ok=True, rel=0)
 
 
-def test_an_op_and_what_it_calls_count_once(read: Read) -> None:
+def test_an_op_and_what_it_calls_count_once(read):
     step = Step().op("aten::linear", 10, 50, [[2, 32, 64], [64, 64]]).op("aten::matmul", 12, 40, [[2, 32, 64], *SQUARE])
     step.op("aten::mm", 15, 30, SQUARE).op("aten::mm", 16, 20, SQUARE).works(18).works(25)
     assert useful(read(step.sampled())) == 2 * 64**3
 
 
-def test_a_matrix_and_a_vector_do_not_count(read: Read) -> None:
+def test_a_matrix_and_a_vector_do_not_count(read):
     """PyTorch's counter does not count them either."""
     step = (
         Step().op("aten::matmul", 10, 50, SQUARE).op("aten::mv", 20, 30, [[64, 64], [64]]).works(25, name=ELEMENTWISE)
@@ -139,12 +138,12 @@ def test_a_matrix_and_a_vector_do_not_count(read: Read) -> None:
     assert useful(read(step.sampled())) == 0
 
 
-def test_what_ran_on_the_cpu_does_not_count(read: Read) -> None:
+def test_what_ran_on_the_cpu_does_not_count(read):
     step = Step().op("aten::mm", 10, 20, SQUARE).op("aten::addmm_", 30, 40, [[64, 64], *SQUARE]).works(35)
     assert useful(read(step.sampled())) == 2 * 64**3
 
 
-def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_executed(read: Read) -> None:
+def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_executed(read):
     flop = 2 * 1024**3
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, flop)
     analysis = read(step.op("aten::mm", 30, 40, SQUARE).works(35, name="sgemm_128x128_nn").sampled())
@@ -154,21 +153,21 @@ def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_exec
     assert "2.15 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in describe_useful(analysis)[0]
 
 
-def test_useful_flop_and_those_on_tensor_cores_are_distinguished(read: Read) -> None:
+def test_useful_flop_and_those_on_tensor_cores_are_distinguished(read):
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, 2 * 1024**3)
     step.op("aten::mm", 30, 40, [[1024, 1024]] * 2).works(35, name="sgemm_128x128_nn")
     said = describe_useful(read(step.sampled()))[0]
     assert "4.29 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in said
 
 
-def test_sizes_that_are_none_are_unknown_and_told(read: Read) -> None:
+def test_sizes_that_are_none_are_unknown_and_told(read):
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::mm", 30, 40, "[[64, 64], [-64, 64]]").works(35)
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
     assert InvalidValues("NVTX_EVENTS.text", "invalid op sizes", 1, kept=True) in analysis.observed.wrong
 
 
-def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
+def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read):
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9).op("aten::_cudnn_rnn", 30, 40).works(35, 10**9)
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
@@ -179,7 +178,7 @@ def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     assert useful(read(others.sampled())) == 2 * 64**3
 
 
-def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(read: Read) -> None:
+def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(read):
     checkpoint, flop = "CheckpointFunctionBackward", 2 * 1024**3
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, flop)
     step.op(f"{NODE}{checkpoint}", 30, 90, op_id=5).op(checkpoint, 35, 85, seq=3)
@@ -200,7 +199,7 @@ def shown(analysis: Analysis) -> dict[str, str]:
     return {heading.title: f"{cell.text}{cell.mark}" for heading, cell in cells}
 
 
-def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
+def test_without_sizes_nothing_is_known_and_nothing_said(read):
     analysis = read(Step().op("aten::mm", 10, 20, op_id=5).works(15).sampled())
     assert analysis.kernel_instances["useful_flop"].isna().all()
     assert math.isnan(useful(analysis))
@@ -224,11 +223,11 @@ def convolved(taken: Sequence[Sequence[int]], process: int = 1000) -> Step:
 @pytest.mark.parametrize(
     ("taken", "flop"), [([[2, 16, 8, 8]], CONVOLVED), ([[2, 16, 8, 8], [2, 16, 99, 99]], CONVOLVED), ([], UNKNOWN)]
 )
-def test_what_a_convolution_made_is_what_the_first_op_took(taken: Sizes, flop: float, read: Read) -> None:
+def test_what_a_convolution_made_is_what_the_first_op_took(taken, flop, read):
     assert useful(read(convolved(taken).sampled())) == pytest.approx(flop, nan_ok=True, rel=0)
 
 
-def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
+def test_gradients_that_no_op_took_were_not_computed(read):
     step = convolved([]).range("backward", 995 * US, 999 * US, domain=DOMAIN)
     gradient = [[2, 16, 8, 8], IMAGES, KERNELS]
     for number, taken in enumerate(("[(30,1)]", "[(31,0)]")):
@@ -241,7 +240,7 @@ def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
     assert math.isnan(read(step.sampled()).kernel_instances["useful_flop"].iloc[1])
 
 
-def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(read: Read) -> None:
+def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(read):
     """Tiles of 128 x 128 x 64: a width of 4097 takes 33 of them, and 65 steps along the sum."""
     width, wide, deep = 4097, 33 * 128, 65 * 64
     step = Step(steps=6)
@@ -257,7 +256,7 @@ def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(read:
     assert "may be padding to whole tiles" in " ".join(describe_useful(analysis))
 
 
-def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path) -> None:
+def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path):
     """A kernel of 100 µs whose FLOP are half padding, and another one for as long, at 989.5 TFLOP/s."""
     flop = 2 * 2048**3
     step = Step(steps=6)
@@ -295,9 +294,7 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
 
 
 @pytest.mark.parametrize(("executed", "contradicts"), [(1.0, False), (0.5, True)])
-def test_cycles_that_contradict_the_precision_of_a_name_are_told(
-    executed: float, contradicts: bool, read: Read
-) -> None:
+def test_cycles_that_contradict_the_precision_of_a_name_are_told(executed, contradicts, read):
     """Half of the cycles that FP16 needs: then it was not FP16, but something twice as fast."""
     needed = 2 * 1024 * 4096**2
     step = Step(steps=6)
@@ -312,7 +309,7 @@ def test_cycles_that_contradict_the_precision_of_a_name_are_told(
 
 
 @pytest.mark.parametrize("busy_ns", [0.0, 9e6])
-def test_an_excess_is_put_down_to_untraced_work_where_there_is_some(busy_ns: float) -> None:
+def test_an_excess_is_put_down_to_untraced_work_where_there_is_some(busy_ns):
     analysis = tcprof.read(FIXTURES / "mlp_tf32.sqlite").analysis
     too_high = analysis.replace(kernels=analysis.kernels.assign(hfu_pct=150.0))
     work = Untraced(busy_ns, 1e7, 1e5, 1.01e7, 100, 1e6, Quiet(0.0, 0.0, 0, 0.0))

@@ -171,7 +171,7 @@ def recorded(net: Any, inputs: Any, root: str, folder: Path, train: bool = True)
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_forward_pass_of_each_module_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
+def test_forward_pass_of_each_module_is_as_pytorch_counts(name, tmp_path):
     net, inputs, root = prepared(name)
     expected = counted(net, inputs, train=False)
     found = flop_of(recorded(net, inputs, root, tmp_path), "forward")
@@ -180,7 +180,7 @@ def test_forward_pass_of_each_module_is_as_pytorch_counts(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize("name", [name for name in NETS if name != "checkpointed"])
-def test_step_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
+def test_step_is_as_pytorch_counts(name, tmp_path):
     net, inputs, root = prepared(name)
     expected = counted(net, inputs)
     found = flop_of(recorded(net, inputs, root, tmp_path), "all")
@@ -190,7 +190,7 @@ def test_step_is_as_pytorch_counts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_computed_again_is_not_useful(tmp_path: Path) -> None:
+def test_what_is_computed_again_is_not_useful(tmp_path):
     """All but the head is computed twice: the useful FLOP stay those of a step without checkpoints."""
     net, inputs, root = prepared("checkpointed")
     analysis = recorded(net, inputs, root, tmp_path)
@@ -204,7 +204,7 @@ def test_what_is_computed_again_is_not_useful(tmp_path: Path) -> None:
     assert useful["step / backward / recompute"] == 0
 
 
-def test_llama_needs_what_its_parameters_and_its_attention_say(tmp_path: Path) -> None:
+def test_llama_needs_what_its_parameters_and_its_attention_say(tmp_path):
     """6 FLOP for each parameter of a product and token; attention 2 products forward, and 5 backward."""
     net, inputs, root = prepared("llama")
     found = flop_of(recorded(net, inputs, root, tmp_path), "all")[""]
@@ -213,7 +213,7 @@ def test_llama_needs_what_its_parameters_and_its_attention_say(tmp_path: Path) -
     assert found == 6 * parameters * BATCH * LENGTH + attention
 
 
-def test_backward_pass_of_convolutions_is_twice_the_forward_pass(tmp_path: Path) -> None:
+def test_backward_pass_of_convolutions_is_twice_the_forward_pass(tmp_path):
     """Of the first one it is once, since no one asks for the gradient of the images."""
     net, inputs, root = prepared("resnet")
     analysis = recorded(net, inputs, root, tmp_path)

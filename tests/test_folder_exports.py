@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder, write_tables
-from commands import Run
 
 import tcprof
 from tcprof.errors import InputError, OutputError
@@ -29,13 +28,13 @@ def trace() -> TraceBuilder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A small export; a test damages one file of it."""
     return write_tables(trace().write(tmp_path, "whole.sqlite"), tmp_path / "run_pqtdir")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_gives_the_figures_of_its_sqlite_export(kind: str, tmp_path: Path, run: Run) -> None:
+def test_a_folder_gives_the_figures_of_its_sqlite_export(kind, tmp_path, run):
     name, suffix = kind.split("/")
     source = shutil.copy(FIXTURES / "mlp_fp16.sqlite", tmp_path / "run.sqlite")
     given = write_tables(source, tmp_path / f"other{name}", suffix)
@@ -48,7 +47,7 @@ def test_a_folder_gives_the_figures_of_its_sqlite_export(kind: str, tmp_path: Pa
     assert tcprof.read(given).recording.file == "other.sqlite"
 
 
-def test_the_sqlite_file_is_made_once_and_again_when_a_table_is_newer(folder: Path) -> None:
+def test_the_sqlite_file_is_made_once_and_again_when_a_table_is_newer(folder):
     made = find_export(folder, None)
     assert made == folder / "run.sqlite"
     before = made.stat().st_mtime_ns
@@ -57,7 +56,7 @@ def test_the_sqlite_file_is_made_once_and_again_when_a_table_is_newer(folder: Pa
     assert find_export(folder, None).stat().st_mtime_ns > before
 
 
-def test_numbers_keep_their_bits_and_unknown_stays_unknown(folder: Path) -> None:
+def test_numbers_keep_their_bits_and_unknown_stays_unknown(folder):
     high = pa.array([(1 << 63) + 5, 7, None], pa.uint64())
     odd = {"named": pa.array(["é", "a", None]).dictionary_encode(), "list": [[1], [2], None], "real": [0.5, 1.0, None]}
     pq.write_table(pa.table({"value": high, **odd}), folder / "OTHER.parquet")
@@ -66,7 +65,7 @@ def test_numbers_keep_their_bits_and_unknown_stays_unknown(folder: Path) -> None
     assert rows == [(-(1 << 63) + 5, "é", None, 0.5), (7, "a", None, 1.0), (None, None, None, None)]
 
 
-def test_what_is_wrong_is_counted_as_in_sqlite(folder: Path) -> None:
+def test_what_is_wrong_is_counted_as_in_sqlite(folder):
     kernels = pq.read_table(folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet").to_pandas()
     wrong = pd.concat([kernels, kernels.assign(start=None), kernels.assign(start=1 << 60)])
     wrong.to_parquet(folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet", index=False)
@@ -78,13 +77,13 @@ def test_what_is_wrong_is_counted_as_in_sqlite(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [("NVTX_EVENTS", "NVTX_EVENTS_V2"), ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL_V3")]
 )
-def test_a_renamed_table_is_refused_by_name(folder: Path, old: str, new: str) -> None:
+def test_a_renamed_table_is_refused_by_name(folder, old, new):
     (folder / f"{old}.parquet").rename(folder / f"{new}.parquet")
     with pytest.raises(InputError, match=f"{new}, which tcprof does not know, in place of {old}"):
         tcprof.read(folder)
 
 
-def test_a_newer_schema_is_noted(tmp_path: Path, run: Run) -> None:
+def test_a_newer_schema_is_noted(tmp_path, run):
     source = trace().exported("2027.1.1.1", "4.2.0").write(tmp_path, "whole.sqlite")
     assert "schema 4.2" in run("show", write_tables(source, tmp_path / "run_pqtdir"), "--notes").err
 
@@ -96,7 +95,7 @@ def huge(rows: int) -> pa.Table:
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("end", [b"", b"\xff\xff\xff\x7fPAR1", b"ARROW1"])
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.9])
-def test_a_damaged_file_is_named(kept: float, end: bytes, suffix: str, tmp_path: Path, run: Run) -> None:
+def test_a_damaged_file_is_named(kept, end, suffix, tmp_path, run):
     given = write_tables(trace().write(tmp_path, "whole.sqlite"), tmp_path / "run_pqtdir", suffix)
     path = given / f"NVTX_EVENTS{suffix}"
     content = path.read_bytes()
@@ -107,7 +106,7 @@ def test_a_damaged_file_is_named(kept: float, end: bytes, suffix: str, tmp_path:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_changed_bytes_end_in_no_other_error(suffix: str, tmp_path: Path) -> None:
+def test_changed_bytes_end_in_no_other_error(suffix, tmp_path):
     original = write_tables(trace().write(tmp_path, "whole.sqlite"), tmp_path / "original", suffix)
     files = sorted(original.iterdir())
     for seed in range(40):
@@ -130,19 +129,19 @@ def test_changed_bytes_end_in_no_other_error(suffix: str, tmp_path: Path) -> Non
         pytest.param(pa.table({}), id="no columns"),
     ],
 )
-def test_a_table_that_nsys_writes_not_is_refused(table: pa.Table, folder: Path) -> None:
+def test_a_table_that_nsys_writes_not_is_refused(table, folder):
     pq.write_table(table, folder / "StringIds.parquet")
     with pytest.raises(InputError, match=r"StringIds\.parquet cannot be read"):
         tcprof.read(folder)
 
 
-def test_a_folder_that_cannot_be_written_says_what_to_do(folder: Path) -> None:
+def test_a_folder_that_cannot_be_written_says_what_to_do(folder):
     (folder / "run.sqlite").mkdir()
     with pytest.raises(OutputError, match="Copy the folder"):
         find_export(folder, None)
 
 
-def test_a_folder_is_one_recording_beside_its_report_and_among_ranks(tmp_path: Path) -> None:
+def test_a_folder_is_one_recording_beside_its_report_and_among_ranks(tmp_path):
     source = trace().write(tmp_path, "b.sqlite")
     tables = [write_tables(source, tmp_path / name) for name in ("a_pqtdir", "b_pqtdir", "c")]
     find_export(tables[0], None)
@@ -151,7 +150,7 @@ def test_a_folder_is_one_recording_beside_its_report_and_among_ranks(tmp_path: P
     assert find_files([tmp_path]) == [tables[0], source]
 
 
-def test_a_redacted_copy_of_a_folder(tmp_path: Path, run: Run) -> None:
+def test_a_redacted_copy_of_a_folder(tmp_path, run):
     given = write_tables(shutil.copy(FIXTURES / "mlp_fp16.sqlite", tmp_path / "run.sqlite"), tmp_path / "x_pqtdir")
     copy = tmp_path / "copy.sqlite"
     assert run("redact", given, "-o", copy).status == 0

@@ -7,7 +7,6 @@ import json
 import math
 import re
 import runpy
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,7 +15,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, small_trace
-from commands import Run
 from gate_inputs import make_row, make_rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,20 +49,20 @@ PARTS = {"faults", "warnings", "base", "gate", "doubt"}
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_says_what_it_holds_and_what_its_files_are_called(name: str) -> None:
+def test_a_format_says_what_it_holds_and_what_its_files_are_called(name):
     form = load_format(name)
     assert set(form.HAS) <= PARTS
     assert all(suffix.startswith(".") for suffix in form.SUFFIXES)
     assert getattr(form, "NEEDS", "") in ("", "rows", "gate")
 
 
-def test_no_two_formats_share_a_file_name() -> None:
+def test_no_two_formats_share_a_file_name():
     suffixes = [suffix for name in FORMATS for suffix in load_format(name).SUFFIXES]
     assert len(suffixes) == len(set(suffixes))
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if not getattr(load_format(name), "NEEDS", "")])
-def test_hostile_text_is_harmless(name: str) -> None:
+def test_hostile_text_is_harmless(name):
     hostile = "a\x1b[31mb\u202ec"
     document = Document(kind="test", parts=(Notes((hostile,)),), faults=(hostile,))
     written = io.StringIO()
@@ -74,8 +72,8 @@ def test_hostile_text_is_harmless(name: str) -> None:
 
 @pytest.mark.parametrize(("command", "takes"), TAKES.items())
 def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_others(
-    command: str, takes: set[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    command, takes, run, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "400")
     offered = re.search(r"--format +([a-z|]+)", run(command, "--help").out)
     assert offered is not None
@@ -93,7 +91,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
 
 
 @pytest.mark.parametrize("command", [command for command in TAKES if command not in ("compare", "doctor")])
-def test_every_format_that_is_offered_shows_the_document(command: str, run: Run, tmp_path: Path) -> None:
+def test_every_format_that_is_offered_shows_the_document(command, run, tmp_path):
     recordings = [] if command in ("chips", "workloads") else [small_trace(tmp_path)]
     for name in TAKES[command]:
         by_option = run(command, *recordings, "--format", name)
@@ -110,7 +108,7 @@ LINKED = ("https://evil.test/x", "HTTP://evil.test", "ftp://evil.test", "(www.ev
 
 
 @pytest.mark.parametrize("text", LINKED)
-def test_markdown_makes_no_link_of_a_name(text: str) -> None:
+def test_markdown_makes_no_link_of_a_name(text):
     escaped = escape(text)
     assert not re.search(r"://|(?i:www\.|gh-\d)|@\w|#\d|!\d|[0-9a-f]{7}", escaped.replace("\\", ""))
     shown = html.unescape(escaped.replace("\\", ""))
@@ -137,7 +135,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("kind", MADE["KINDS"])
-def test_they_are_generated_from_the_frames(kind: str) -> None:
+def test_they_are_generated_from_the_frames(kind):
     written = (MADE["FOLDER"] / f"{kind}.json").read_text(encoding="utf-8")
     assert written == MADE["render"](kind), "run: python docs/generate_schemas.py"
 
@@ -150,7 +148,7 @@ def test_they_are_generated_from_the_frames(kind: str) -> None:
         ("kernels", ("kernels", FIXTURES / "wmma.sqlite")),
     ],
 )
-def test_they_hold_for_what_is_printed(kind: str, command: tuple[Any, ...], run: Run, tmp_path: Path) -> None:
+def test_they_hold_for_what_is_printed(kind, command, run, tmp_path):
     schema, store = json.loads(MADE["render"](kind)), ("--store", f"sqlite:///{tmp_path / 'runs.db'}")
     if command[0] == "history":
         run("history", "add", LLAMA, "--program", "llama", "--keep", *store)
@@ -279,14 +277,14 @@ def as_csv(frame: pd.DataFrame) -> str:
 
 
 @given(st.lists(st.tuples(TEXTS, NUMBERS, st.booleans(), st.integers(-(2**63), 2**63 - 1)), max_size=5))
-def test_json_written_by_rows_is_that_written_at_once(rows: list[tuple[str, float, bool, int]]) -> None:
+def test_json_written_by_rows_is_that_written_at_once(rows):
     frame = pd.DataFrame(rows, columns=["a %s", "b", "c", 'd"'])
     data = {"first": [1.5, None, {"x": [math.nan]}], "rows": frame, "last": {"in": frame, "empty": []}}
     whole = {"tcprof": __version__, "kind": "test", **plain(data)}
     assert as_json(**data) == json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def test_large_frames_are_written_in_pieces() -> None:
+def test_large_frames_are_written_in_pieces():
     sizes: list[int] = []
 
     class Counting(io.StringIO):
@@ -308,7 +306,7 @@ def test_large_frames_are_written_in_pieces() -> None:
     "value",
     [math.nan, math.inf, -math.inf, np.float32("nan"), np.float64("inf"), np.float32(0.5), np.int64(7), np.True_],
 )
-def test_json_is_never_what_json_does_not_know(value: object) -> None:
+def test_json_is_never_what_json_does_not_know(value):
     text = as_json(value=value, inside=[{"value": value}], rows=pd.DataFrame({"a": [value], "b": [[value]]}))
     read = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
     known = None if not math.isfinite(float(value)) else float(value)
@@ -316,7 +314,7 @@ def test_json_is_never_what_json_does_not_know(value: object) -> None:
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
-def test_csv_gives_back_every_text(rows: list[tuple[str, str]]) -> None:
+def test_csv_gives_back_every_text(rows):
     rows = [(first or "x", second or "y") for first, second in rows]  # an empty field is unknown
     text = as_csv(pd.DataFrame(rows, columns=["a", "b"]))
     assert list(csv.reader(io.StringIO(text, newline=""), strict=True)) == [["a", "b"], *map(list, rows)]
@@ -328,7 +326,7 @@ BEFORE = ("", "\t", "\r", "\n", "a;", "a; ", "a\t", "a,", "a|", 'a;"', "b\n", "\
 
 @pytest.mark.parametrize("before", BEFORE, ids=ascii)
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_a_spreadsheet_gets_no_formula(formula: str, before: str) -> None:
+def test_a_spreadsheet_gets_no_formula(formula, before):
     text = before + formula
     frame = pd.DataFrame({"name": [text, "a->b"], "kind": pd.Categorical([text, "x"]), "change": [-1.5, 2.0]})
     safe = without_formulas(frame)
@@ -342,7 +340,7 @@ def test_a_spreadsheet_gets_no_formula(formula: str, before: str) -> None:
     assert written.getvalue() == as_csv(safe)
 
 
-def test_outputs_have_the_names_of_nsight_compute_beside_ours(tmp_path: Path, run: Run) -> None:
+def test_outputs_have_the_names_of_nsight_compute_beside_ours(tmp_path, run):
     recording, name = FIXTURES / "mlp_fp16.sqlite", NCU_METRICS["tensor_active_pct"]
     assert json.loads(run("kernels", recording, "--format", "json").out)["ncu_metrics"]["tensor_active_pct"] == name
     for form in ("csv", "parquet"):

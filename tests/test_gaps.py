@@ -1,7 +1,5 @@
 """The gaps of a GPU: their causes, and that their sums are the idle time of every other output."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from builders import MS, US, TraceBuilder
@@ -30,7 +28,7 @@ PRICED = {
 
 
 @pytest.mark.usefixtures("shared_reads")
-def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_file: Path) -> None:
+def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_file):
     report = tcprof.read(fixture_file)
     gaps, sums = report.gaps, report.gap_sums
     assert not GAPS.find_invalid(gaps)
@@ -61,7 +59,7 @@ def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_
             assert of_gpu["saving_ns"].sum() == pytest.approx(row.idle_ns / row.step_count)
 
 
-def test_a_gap_is_the_time_between_two_activities(fixture_file: Path) -> None:
+def test_a_gap_is_the_time_between_two_activities(fixture_file):
     report = tcprof.read(fixture_file)
     work = report.activities
     for gap in report.gaps.iloc[:: max(len(report.gaps) // 20, 1)].itertuples():
@@ -95,9 +93,7 @@ def make_steps(*, wait: int = 0, name: str = "data") -> TraceBuilder:
     ],
     ids=["data", "work", "wait"],
 )
-def test_a_gap_has_the_cause_of_the_prices_and_the_range_of_the_cpu(
-    builder: TraceBuilder, cause: str, path: str, wait: str, tmp_path: Path
-) -> None:
+def test_a_gap_has_the_cause_of_the_prices_and_the_range_of_the_cpu(builder, cause, path, wait, tmp_path):
     gaps = tcprof.read(builder.write(tmp_path), warm_up=0).gaps
     first, second, third = (row for _, row in gaps.head(3).iterrows())
     assert len(gaps) == 3 * 8 - 1
@@ -115,7 +111,7 @@ def test_a_gap_has_the_cause_of_the_prices_and_the_range_of_the_cpu(
     assert second["saving_ns"] == pytest.approx(700 * US / 8)
 
 
-def test_a_wait_before_long_work_counts_for_both_in_the_sums(tmp_path: Path) -> None:
+def test_a_wait_before_long_work_counts_for_both_in_the_sums(tmp_path):
     report = tcprof.read(make_steps(wait=460 * US).write(tmp_path), warm_up=0)
     sums = report.gap_sums.set_index("cause")
     assert sums.loc[DATA_LOADING, "saving_ns"] == pytest.approx(500 * US)
@@ -123,7 +119,7 @@ def test_a_wait_before_long_work_counts_for_both_in_the_sums(tmp_path: Path) -> 
     assert (sums.loc[DATA_LOADING, "gap_count"], sums.loc[SYNCHRONIZATION, "gap_count"]) == (8, 0)
 
 
-def test_without_launches_the_cause_of_a_gap_is_unknown(tmp_path: Path) -> None:
+def test_without_launches_the_cause_of_a_gap_is_unknown(tmp_path):
     builder = TraceBuilder()
     for number in range(4):
         builder.kernel("gemm", number * MS, number * MS + 500 * US)

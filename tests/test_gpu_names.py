@@ -46,22 +46,22 @@ def recorded(name: str, folder: Path, chip: str = "") -> Path:
 
 @pytest.mark.parametrize("prefix", ["", "NVIDIA "])
 @pytest.mark.parametrize("name", BOARDS)
-def test_the_boards_that_are_known_have_names_of_gpus(name: str, prefix: str) -> None:
+def test_the_boards_that_are_known_have_names_of_gpus(name, prefix):
     assert is_gpu_name(prefix + name)
 
 
 @pytest.mark.parametrize("name", listed(NAMES))
-def test_what_vendors_call_a_gpu(name: str) -> None:
+def test_what_vendors_call_a_gpu(name):
     assert is_gpu_name(name)
 
 
 @pytest.mark.parametrize("text", listed(SECRETS))
-def test_what_is_no_name_of_a_gpu(text: str) -> None:
+def test_what_is_no_name_of_a_gpu(text):
     assert not is_gpu_name(text)
 
 
 @pytest.mark.parametrize("name", ["NVIDIA GH200 144G HBM3e", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA H200 hunter2"])
-def test_a_copy_is_of_the_same_gpu(name: str, tmp_path: Path) -> None:
+def test_a_copy_is_of_the_same_gpu(name, tmp_path):
     path = recorded(name, tmp_path)
     tcprof.read(path).save(tmp_path / "run.tcprof")
     redact(path, tmp_path / "copy.sqlite")
@@ -83,7 +83,7 @@ def test_a_copy_is_of_the_same_gpu(name: str, tmp_path: Path) -> None:
         (("NVIDIA Graphics Device", "GB202"), ("NVIDIA Graphics Device", "GB203"), False),
     ],
 )
-def test_the_same_gpu(base: tuple[str, str], new: tuple[str, str], same: bool, tmp_path: Path) -> None:
+def test_the_same_gpu(base, new, same, tmp_path):
     sides = []
     for number, (name, chip) in enumerate((base, new)):
         (tmp_path / str(number)).mkdir()

@@ -1,7 +1,6 @@
 """An analysis of some of a recording's GPUs, and the page of one with more than it can show."""
 
 from importlib import import_module
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -112,9 +111,7 @@ COUNT, MOST = 20, 4
 
 
 @pytest.mark.parametrize("by_grid", [False, True])
-def test_kernels_of_many_names_or_grids_are_folded_by_time(
-    by_grid: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_of_many_names_or_grids_are_folded_by_time(by_grid, tmp_path, monkeypatch):
     monkeypatch.setattr(folding, "MOST_KERNELS", MOST)
     builder = TraceBuilder().gpu(0).samples([50] * 60)
     for number in range(COUNT):
@@ -134,7 +131,7 @@ def test_kernels_of_many_names_or_grids_are_folded_by_time(
     assert FOLDED_KERNELS in describe_folding(analysis)
 
 
-def test_domains_beyond_those_with_most_ranges_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_domains_beyond_those_with_most_ranges_are_one(tmp_path, monkeypatch):
     monkeypatch.setattr(nvtx, "MOST_DOMAINS", MOST)
     builder = TraceBuilder().kernel("gemm", 0, 10)
     for number in range(COUNT):
@@ -146,7 +143,7 @@ def test_domains_beyond_those_with_most_ranges_are_one(tmp_path: Path, monkeypat
     assert [(each.what, each.count) for each in analysis.observed.wrong] == [(nvtx.MANY_DOMAINS, COUNT - MOST)]
 
 
-def test_gpus_beyond_what_a_recording_has_are_left_out(tmp_path: Path) -> None:
+def test_gpus_beyond_what_a_recording_has_are_left_out(tmp_path):
     builder = TraceBuilder()
     for gpu in range(schema.MOST_GPUS + 1):
         builder.samples([50] * 10, gpu=gpu)
@@ -157,7 +154,7 @@ def test_gpus_beyond_what_a_recording_has_are_left_out(tmp_path: Path) -> None:
     assert {each.what: each.count for each in analysis.observed.wrong} == {MANY_GPUS: 1}
 
 
-def test_gpus_of_high_numbers_are_read(tmp_path: Path) -> None:
+def test_gpus_of_high_numbers_are_read(tmp_path):
     builder = TraceBuilder()
     for gpu in (3, schema.MOST_GPUS, 255):
         builder.samples([50] * 10, gpu=gpu).kernel("gemm", 100, 200, device=gpu)
@@ -166,7 +163,7 @@ def test_gpus_of_high_numbers_are_read(tmp_path: Path) -> None:
     assert sorted(analysis.activities["gpu"]) == analysis.samples["gpu"].unique().tolist() == [3, schema.MOST_GPUS, 255]
 
 
-def test_paths_of_deeply_nested_modules_with_long_names_are_bounded() -> None:
+def test_paths_of_deeply_nested_modules_with_long_names_are_bounded():
     """A path repeats the classes around it; a file of 20 MB made 500 MB of them."""
     names, depth = TextCodes(), 200
     calls = NumberColumns("process thread name start end")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from builders import FIXTURES
-from commands import Run
 from test_flop import US, Step
 
 import tcprof
@@ -23,7 +22,7 @@ TRANSFORMER, MATMUL = FIXTURES / "transformer_eager.sqlite", FIXTURES / "matmul.
 H200 = 989.5  # 10^12 FLOP/s in BF16, dense
 
 
-def test_it_is_the_rate_over_the_peak() -> None:
+def test_it_is_the_rate_over_the_peak():
     analysis = tcprof.read(TRANSFORMER)
     ranges = analysis.ranges[analysis.ranges["tensor_flop"] > 0]
     assert ranges["hfu_pct"].to_numpy() == pytest.approx((100 * ranges["tensor_tflops"] / H200).to_numpy())
@@ -33,7 +32,7 @@ def test_it_is_the_rate_over_the_peak() -> None:
     assert analysis.kernels["peak_tflops"][~analysis.kernels["tensor_kernel"]].isna().all()
 
 
-def test_of_several_precisions_it_is_the_time_at_their_peaks() -> None:
+def test_of_several_precisions_it_is_the_time_at_their_peaks():
     report = tcprof.read(MATMUL)
     capture = report.ranges.iloc[0]
     kernels = report.kernels[report.kernels["tensor_kernel"]]
@@ -46,7 +45,7 @@ def test_of_several_precisions_it_is_the_time_at_their_peaks() -> None:
     assert "67 TFLOP/s in FP64 (NVIDIA H200 data sheet" in said
 
 
-def test_a_peak_can_be_given(run: Run) -> None:
+def test_a_peak_can_be_given(run):
     document = json.loads(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--format", "json").out)
     step = next(row for row in document["rows"] if row["path"] == "step")
     assert step["hfu_pct"] == pytest.approx(100 * step["tensor_tflops"] / 500)
@@ -60,7 +59,7 @@ def test_a_peak_can_be_given(run: Run) -> None:
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
 
 
-def test_peaks_are_told_only_where_shares_of_them_are_shown(run: Run) -> None:
+def test_peaks_are_told_only_where_shares_of_them_are_shown(run):
     out = run("show", TRANSFORMER).out
     assert "HFU is the FLOP executed on the Tensor Cores" not in " ".join(out.split())
     assert not any(line.endswith("  HFU") for line in out.splitlines())
@@ -81,9 +80,7 @@ GPU = {"gpu": 0, "name": "", "chip": "GA102", "sm_count": 82.0, "clock_hz": 1.69
         ("NVIDIA RTX A5000", "fp16", "fp32", math.nan),
     ],
 )
-def test_peaks_are_those_of_board_precision_and_accumulator(
-    name: str, precision: str, accumulator: str, peak: float
-) -> None:
+def test_peaks_are_those_of_board_precision_and_accumulator(name, precision, accumulator, peak):
     kernels = pd.DataFrame(
         {"gpu": [0, 0], "tensor_kernel": [True, False], "precision": precision, "accumulator": accumulator}
     )
@@ -94,7 +91,7 @@ def test_peaks_are_those_of_board_precision_and_accumulator(
     assert (given["peak_tflops"][0], given["peak_source"][0]) == (400, GIVEN)
 
 
-def test_a_board_that_is_not_known_states_nothing() -> None:
+def test_a_board_that_is_not_known_states_nothing():
     assert math.isnan(Board().stated_peak("fp16"))
 
 
@@ -114,7 +111,7 @@ def steps(executed: float = FLOP, sizes: bool = True, first: int = 10_000) -> St
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> tuple[Path, Path]:
+def sides(tmp_path):
     """A side that executes what is asked for, and one that executes a quarter more."""
     return (
         steps().sampled().write(tmp_path, "base.sqlite"),
@@ -122,7 +119,7 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
-def test_the_table_has_them_where_they_are_known(sides: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+def test_the_table_has_them_where_they_are_known(sides, run, tmp_path):
     lines = run("compare", *sides, "--all", "--warm-up", "all").out.splitlines()
     figures = {title: line.split() for line in lines for title in ("HFU", "MFU") if line.startswith(title)}
     assert figures["HFU"][1:5] == ["17.4", "%", "21.7", "%"]
@@ -135,7 +132,7 @@ def test_the_table_has_them_where_they_are_known(sides: tuple[Path, Path], run: 
 
 
 @pytest.mark.parametrize(("condition", "status"), [("mfu < 17", 0), ("mfu < 18", 1), ("hfu > +3pt", 1)])
-def test_conditions_on_them(sides: tuple[Path, Path], run: Run, condition: str, status: int) -> None:
+def test_conditions_on_them(sides, run, condition, status):
     done = run("compare", *sides, "--warm-up", "all", "--strict", "--fail-if", condition)
     assert done.status == status, done.out
 
@@ -148,7 +145,7 @@ def read_host(step: Step, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return analysis.ranges.set_index("path"), instances.set_index("path")
 
 
-def test_a_host_window_that_holds_all_of_its_work_has_rates(tmp_path: Path) -> None:
+def test_a_host_window_that_holds_all_of_its_work_has_rates(tmp_path):
     """The program waits for the GPU before ``run`` ends; the steps in it end long before their work."""
     ranges, instances = read_host(steps().range("run", 0, 20_000 * US), tmp_path)
     whole = 100 * STEPS * FLOP / (PEAK * 20e-3)
@@ -160,7 +157,7 @@ def test_a_host_window_that_holds_all_of_its_work_has_rates(tmp_path: Path) -> N
     assert instances.loc["step", ["hfu_pct", "mfu_pct"]].isna().all(axis=None)
 
 
-def test_over_gpu_windows_instances_add_up_to_their_path(tmp_path: Path) -> None:
+def test_over_gpu_windows_instances_add_up_to_their_path(tmp_path):
     analysis = tcprof.read(steps().sampled().write(tmp_path), warm_up="all", step="step")
     row = analysis.ranges.set_index("path").loc["step"]
     of_step = analysis.instances[analysis.instances["path_id"] == row["path_id"]]

@@ -17,7 +17,7 @@ COMMANDS = ("add", "list", "show", "export", "rm")
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A repository with two commits on main; the commands run in a folder of it."""
     for variable in ("TCPROF_STORE", "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME"):
         monkeypatch.delenv(variable, raising=False)
@@ -45,7 +45,7 @@ def add(run: Run, *args: object) -> dict[str, object]:
     return json.loads(done.out)
 
 
-def test_a_run_has_the_commit_branch_and_time_of_git(project: Path, run: Run) -> None:
+def test_a_run_has_the_commit_branch_and_time_of_git(project, run):
     done = run("history", "add", FP32, "--program", "mlp", "--label", "first", "--config", "batch=8")
     assert (done.status, done.err) == (0, "")
     assert re.search(r"mlp_fp32\.sqlite .* 1\n$", done.out)
@@ -58,13 +58,13 @@ def test_a_run_has_the_commit_branch_and_time_of_git(project: Path, run: Run) ->
     assert len(open_store().runs()) == 1
 
 
-def test_a_recording_without_a_program_makes_no_store(project: Path, run: Run) -> None:
+def test_a_recording_without_a_program_makes_no_store(project, run):
     done = run("history", "add", FP32)
     assert (done.status, "--program NAME" in done.err) == (2, True)
     assert not (project / ".tcprof").exists()
 
 
-def test_a_commit_is_given(project: Path, run: Run) -> None:
+def test_a_commit_is_given(project, run):
     first = git(project, "rev-parse", "HEAD~1")
     git(project, "checkout", "--quiet", "--orphan", "side")
     git(project, "commit", "--quiet", "--allow-empty", "--message", "three")
@@ -80,7 +80,7 @@ def test_a_commit_is_given(project: Path, run: Run) -> None:
     assert not (project / "inner" / "x").exists()
 
 
-def test_without_git_the_store_lies_in_the_folder(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_store_lies_in_the_folder(tmp_path, run, monkeypatch):
     monkeypatch.delenv("TCPROF_STORE", raising=False)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
@@ -90,7 +90,7 @@ def test_without_git_the_store_lies_in_the_folder(tmp_path: Path, run: Run, monk
 
 
 @pytest.mark.usefixtures("project")
-def test_runs_are_named_wherever_a_recording_is(run: Run) -> None:
+def test_runs_are_named_wherever_a_recording_is(run):
     add(run, FP32)
     add(run, FP16, "--commit-time", "2026-03-05T00:00:00Z")
     shown = run("show", "main@latest")
@@ -108,7 +108,7 @@ def test_runs_are_named_wherever_a_recording_is(run: Run) -> None:
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("name", ["main@-9", "commit:abcdef", "main@latest:other"])
-def test_a_run_that_is_not_there_is_said(run: Run, name: str) -> None:
+def test_a_run_that_is_not_there_is_said(run, name):
     add(run, FP32)
     done = run("show", name)
     assert done.status == 3
@@ -116,7 +116,7 @@ def test_a_run_that_is_not_there_is_said(run: Run, name: str) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_runs_of_several_programs_are_distinguished(run: Run) -> None:
+def test_runs_of_several_programs_are_distinguished(run):
     add(run, FP32)
     run("history", "add", FP16, "--program", "other", "--keep")
     done = run("show", "main@latest")
@@ -125,7 +125,7 @@ def test_runs_of_several_programs_are_distinguished(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_an_analysis_that_was_not_kept_is_said(run: Run) -> None:
+def test_an_analysis_that_was_not_kept_is_said(run):
     run("history", "add", FP32, "--program", "mlp")
     done = run("compare", "main@latest", FP16)
     assert done.status == 3
@@ -134,7 +134,7 @@ def test_an_analysis_that_was_not_kept_is_said(run: Run) -> None:
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("output", ["text", "json", "markdown", "junit"])
-def test_a_first_run_passes_and_says_so(run: Run, output: str) -> None:
+def test_a_first_run_passes_and_says_so(run, output):
     gate = ("--fail-if", "time > +5%", "--strict", "--format", output)
     for known in (False, True):  # without a store, and without a run of the branch
         done = run("compare", "main@latest", FP16, *gate)
@@ -147,7 +147,7 @@ def test_a_first_run_passes_and_says_so(run: Run, output: str) -> None:
     assert run("compare", FP16, "main@latest").status == 3  # what is new must be there
 
 
-def test_the_conditions_of_a_project_are_judged_against_the_store(project: Path, run: Run) -> None:
+def test_the_conditions_of_a_project_are_judged_against_the_store(project, run):
     add(run, FP16)
     toml = project / "pyproject.toml"
     toml.write_text('[tool.tcprof.gate]\nfail-if = ["time > +5%"]\n')
@@ -156,7 +156,7 @@ def test_the_conditions_of_a_project_are_judged_against_the_store(project: Path,
 
 
 @pytest.mark.usefixtures("project")
-def test_a_run_is_shown_exported_and_removed(run: Run) -> None:
+def test_a_run_is_shown_exported_and_removed(run):
     add(run, FP32)
     for width in ("main@latest", "1"):
         shown = run("history", "show", width)
@@ -173,7 +173,7 @@ def test_a_run_is_shown_exported_and_removed(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_wrong_use_is_explained(run: Run) -> None:
+def test_wrong_use_is_explained(run):
     for args, said in (
         (["list"], "There is no store"),
         (["add", FP32], "does not name its program"),
@@ -186,7 +186,7 @@ def test_wrong_use_is_explained(run: Run) -> None:
         assert (done.status in (2, 3), said in " ".join(done.err.split())) == (True, True), done.err
 
 
-def test_help_explains_the_group_and_its_commands(run: Run) -> None:
+def test_help_explains_the_group_and_its_commands(run):
     text = run("history").out
     assert text == run("history", "--help").out == run("help", "history").out
     page = (Path(__file__).parent.parent / "docs" / "history.md").read_text()
@@ -199,7 +199,7 @@ def test_help_explains_the_group_and_its_commands(run: Run) -> None:
     assert run("history", "add").err.endswith("See: tcprof help history add\n")
 
 
-def test_what_cannot_be_read_makes_no_store(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_makes_no_store(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TCPROF_STORE", raising=False)
     assert run("history", "add", "absent.sqlite").status == 3

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import postgres
 import pytest
 from builders import FIXTURES
 from histories import FACTS, record
@@ -21,10 +19,10 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 from tcprof.errors import InputError, OutputError, TcprofError, UsageError
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, RANGES, SERIES
 from tcprof.history import database, run
-from tcprof.history.store import Store, open_store
+from tcprof.history.store import open_store
 
 
-def test_a_run_is_there_with_its_series_and_points(store: Store, tmp_path: Path) -> None:
+def test_a_run_is_there_with_its_series_and_points(store, tmp_path):
     facts = replace(FACTS, commit="abc", commit_utc="2026-01-02T03:04:05+01:00", label="first", config={"batch": "8"})
     added = store.add([record(tmp_path)], facts)
     assert [each.is_new for each in added] == [True]
@@ -45,7 +43,7 @@ def test_a_run_is_there_with_its_series_and_points(store: Store, tmp_path: Path)
     assert set(points["series_id"]) == set(series["series_id"])
 
 
-def test_figures_are_those_that_the_recording_shows() -> None:
+def test_figures_are_those_that_the_recording_shows():
     import tcprof
     from tcprof.history.run import list_points
 
@@ -66,7 +64,7 @@ def test_figures_are_those_that_the_recording_shows() -> None:
     assert points.groupby(["scope", "metric"]).size().max() <= 20
 
 
-def test_a_recording_counts_once_by_its_content(store: Store, tmp_path: Path) -> None:
+def test_a_recording_counts_once_by_its_content(store, tmp_path):
     analysis = record(tmp_path)
     first, again = store.add([analysis, replace(analysis, window="host")], FACTS)
     assert (again.run_id, again.is_new) == (first.run_id, False)
@@ -77,7 +75,7 @@ def test_a_recording_counts_once_by_its_content(store: Store, tmp_path: Path) ->
     assert store.add([record(tmp_path, 1)], FACTS)[0].is_new
 
 
-def test_a_saved_analysis_is_kept_where_it_is_asked_for(store: Store, tmp_path: Path) -> None:
+def test_a_saved_analysis_is_kept_where_it_is_asked_for(store, tmp_path):
     import tcprof
 
     analysis = record(tmp_path)
@@ -94,7 +92,7 @@ def test_a_saved_analysis_is_kept_where_it_is_asked_for(store: Store, tmp_path: 
 @pytest.mark.parametrize(
     "change", [{"program": "other"}, {"config": {"batch": "9"}}, {"power_limit_w": 300.0}], ids=str
 )
-def test_stable_facts_split_series_and_others_do_not(store: Store, tmp_path: Path, change: dict[str, Any]) -> None:
+def test_stable_facts_split_series_and_others_do_not(store, tmp_path, change):
     store.add([record(tmp_path)], FACTS)
     count = len(store.series())
     other = record(tmp_path, 1)
@@ -105,19 +103,19 @@ def test_stable_facts_split_series_and_others_do_not(store: Store, tmp_path: Pat
     assert len(store.series()) == 2 * count
 
 
-def test_a_run_needs_a_program(store: Store, tmp_path: Path) -> None:
+def test_a_run_needs_a_program(store, tmp_path):
     with pytest.raises(UsageError, match="does not name its program"):
         store.add([record(tmp_path)])
     assert store.runs().empty
 
 
-def test_changes_are_accepted(store: Store) -> None:
+def test_changes_are_accepted(store):
     store.accept("abc", "a new loss")
     assert store.accepted()[["commit", "why"]].to_numpy().tolist() == [["abc", "a new loss"]]
     assert list(store.accepted().columns) == ACCEPTED.names
 
 
-def test_a_run_is_removed_with_all_of_it(store: Store, tmp_path: Path) -> None:
+def test_a_run_is_removed_with_all_of_it(store, tmp_path):
     first, second = store.add([record(tmp_path), record(tmp_path, 1, name="other")], FACTS, keep=True)
     store.remove(first.run_id)
     assert store.runs()["run_id"].tolist() == [second.run_id]
@@ -129,7 +127,7 @@ def test_a_run_is_removed_with_all_of_it(store: Store, tmp_path: Path) -> None:
     assert store.add([record(tmp_path)], FACTS)[0].run_id > second.run_id
 
 
-def test_runs_are_in_order_of_time_whatever_the_clocks_say(store: Store, tmp_path: Path) -> None:
+def test_runs_are_in_order_of_time_whatever_the_clocks_say(store, tmp_path):
     """A commit of the future is as new as when it was added; points follow the runs."""
     times = ["2099-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z", ""]
     for number, time in enumerate(times):
@@ -141,7 +139,7 @@ def test_runs_are_in_order_of_time_whatever_the_clocks_say(store: Store, tmp_pat
     assert store.runs("no such branch").empty
 
 
-def test_points_of_some_runs(store: Store, tmp_path: Path) -> None:
+def test_points_of_some_runs(store, tmp_path):
     for number in range(3):
         store.add([record(tmp_path, number)], FACTS)
     first, _, last = store.runs()["run_id"]
@@ -163,9 +161,7 @@ def count_rows(url: str) -> list[int]:
         return [connection.scalar(text(f"SELECT count(*) FROM {table}")) for table in TABLES]  # noqa: S608
 
 
-def test_a_store_of_a_newer_tcprof_is_refused_and_left_as_it_is(
-    store: Store, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_a_newer_tcprof_is_refused_and_left_as_it_is(store, store_url, tmp_path, monkeypatch):
     store.add([record(tmp_path)], FACTS)
     with create_engine(store_url, poolclass=NullPool).begin() as connection:
         connection.execute(text("UPDATE tcprof_version SET version_num = '2'"))
@@ -176,7 +172,7 @@ def test_a_store_of_a_newer_tcprof_is_refused_and_left_as_it_is(
     assert len(open_store(store_url).runs()) == 1
 
 
-def test_a_locked_file_is_waited_for_and_then_said(tmp_path: Path) -> None:
+def test_a_locked_file_is_waited_for_and_then_said(tmp_path):
     path = tmp_path / "history.db"
     store = open_store(f"sqlite:///{path}?timeout=0.2")
     analysis = record(tmp_path)
@@ -190,7 +186,7 @@ def test_a_locked_file_is_waited_for_and_then_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0 but not", b"no database at all, but a text" * 40])
-def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database(content, tmp_path):
     path = tmp_path / "history.db"
     path.write_bytes(content)
     with pytest.raises(TcprofError) as error:
@@ -199,7 +195,7 @@ def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_database_of_something_else_is_left_alone(tmp_path):
     path = tmp_path / "recording.sqlite"
     shutil.copy(FIXTURES / "mlp_fp16.sqlite", path)
     before = path.read_bytes()
@@ -209,16 +205,14 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_a_password_is_not_shown(postgres_server: object) -> None:
+def test_a_password_is_not_shown(postgres_server):
     with pytest.raises(OutputError) as error:
         open_store("postgresql+psycopg://someone:secret@localhost:1/none")
     assert "secret" not in str(error.value)
 
 
 @pytest.mark.postgres
-def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(
-    postgres_server: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(postgres_server, tmp_path, monkeypatch):
     url = postgres_server.new_database()
     store = open_store(url)
     store.add([record(tmp_path)], FACTS)
@@ -270,7 +264,7 @@ sys.exit(len(failed))
 
 
 @pytest.mark.slow
-def test_fifty_processes_add_at_once_each_recording_once(store_url: str, tmp_path: Path) -> None:
+def test_fifty_processes_add_at_once_each_recording_once(store_url, tmp_path):
     """The store is not there before: they make it at once, too."""
     files = []
     for number in range(9):
@@ -284,7 +278,7 @@ def test_fifty_processes_add_at_once_each_recording_once(store_url: str, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["'; DROP TABLE tcprof_run; --", 'a"b', "%s :name ?", "a\0b", "\ud800", "é\u202e", ""])
-def test_names_with_sql_in_them_are_names(store: Store, tmp_path: Path, name: str) -> None:
+def test_names_with_sql_in_them_are_names(store, tmp_path, name):
     facts = replace(FACTS, program=name or "x", branch=name, label=name, commit=name, config={name or "k": name})
     store.add([record(tmp_path, name=name.replace("\ud800", "") or "step")], facts)
     store.accept(name, name)
@@ -295,9 +289,7 @@ def test_names_with_sql_in_them_are_names(store: Store, tmp_path: Path, name: st
     assert store.accepted()["why"].tolist() == [shown]
 
 
-def test_a_series_that_changes_its_unit_goes_on_as_another(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_series_that_changes_its_unit_goes_on_as_another(store, tmp_path, monkeypatch):
     store.add([record(tmp_path)], FACTS)
     count = len(store.series())
     monkeypatch.setitem(run.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
@@ -310,7 +302,7 @@ def test_a_series_that_changes_its_unit_goes_on_as_another(
     assert store.points([units["ns"]])["run_id"].nunique() == store.points([units["s"]])["run_id"].nunique() == 1
 
 
-def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'history.db'}"
     open_store(url).add([record(tmp_path)], FACTS)
 

@@ -152,7 +152,7 @@ def test_names_are_one_line(tmp_path):
     assert not [name for name in found if "\n" in name or "\x1b" in name]
 
 
-def test_no_time_between_steps_is_no_bar() -> None:
+def test_no_time_between_steps_is_no_bar():
     """A side whose steps follow each other at once: its bar of no time had no Tensor Active, a division by zero."""
     tree = Tree()
     tree.add_between(Block("range", "step"), 0.0, 5.0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from commands import Run
 from test_redact import SECRETS, recording, recording_with_secrets, texts_in
 from test_redact_canaries import CANARY
 
@@ -40,7 +39,7 @@ def write_rows(path: Path, rows: list[tuple[object, object]]) -> None:
 
 
 @pytest.mark.parametrize("identity", [WHOLE, Identity(), Identity(ranks=(Rank(0, 1),))])
-def test_what_is_written_down_is_read_again(identity: Identity, tmp_path: Path) -> None:
+def test_what_is_written_down_is_read_again(identity, tmp_path):
     assert Identity.from_facts(identity.facts()) == identity
     path = recording().write(tmp_path)
     write_identity(path, identity)
@@ -76,19 +75,19 @@ LAUNCHES: dict[str, tuple[dict[str, str], Rank | None]] = {
 
 
 @pytest.mark.parametrize("case", LAUNCHES)
-def test_a_rank_is_what_its_launcher_set(case: str) -> None:
+def test_a_rank_is_what_its_launcher_set(case):
     variables, rank = LAUNCHES[case]
     assert identify_launch({None: variables}, ["python", "/srv/train.py"]).rank == rank
 
 
-def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
+def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none():
     names = [{"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77"}, {"SLURM_JOB_ID": "77", "HOSTNAME": "other"}]
     jobs = [identify_launch({None: variables}).job for variables in (*names, {"SLURM_JOB_ID": "78"}, names[0], {})]
     assert jobs == [WHOLE.job, WHOLE.job, alias_of("job", "SLURM_JOB_ID=78"), WHOLE.job, ""]
     assert identify_launch({None: {"TORCHELASTIC_RUN_ID": "none"}}).job == ""
 
 
-def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_them() -> None:
+def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_them():
     step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
     ranks = {12: "1", 11: "0", 13: "1"}
     processes: dict[int | None, dict[str, str]] = {10: step}
@@ -98,7 +97,7 @@ def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_the
     assert identity.rank is None
 
 
-def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> None:
+def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path):
     builder = recording().system("Hostname", "node-3").row(schema.GPUS, id=1, name="x", uuid=UUID)
     for variable in ('RANK="3"', 'WORLD_SIZE="8"', 'LOCAL_RANK="1"', 'SLURM_JOB_ID="77"', 'TOKEN="hunter2"'):
         builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable)
@@ -108,7 +107,7 @@ def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> 
     assert identity == expected
 
 
-def test_ranks_that_the_processes_have_replace_that_of_their_launcher(tmp_path: Path) -> None:
+def test_ranks_that_the_processes_have_replace_that_of_their_launcher(tmp_path):
     builder = recording()
     for variable in ('SLURM_PROCID="1"', 'SLURM_STEP_NUM_TASKS="2"'):
         builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable)
@@ -139,7 +138,7 @@ HOSTILE: list[tuple[object, object]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_has_not_its_form_is_not_known(row: tuple[object, object], tmp_path: Path, run: Run) -> None:
+def test_what_has_not_its_form_is_not_known(row, tmp_path, run):
     path = recording().write(tmp_path, "run.sqlite")
     write_rows(path, [row])
     assert tcprof.read(path).recording.identity == Identity()
@@ -158,7 +157,7 @@ FREE = [
 
 
 @pytest.mark.parametrize(("name", "value", "secret"), FREE)
-def test_a_copy_has_no_free_text_of_a_run(name: str, value: str, secret: str, tmp_path: Path) -> None:
+def test_a_copy_has_no_free_text_of_a_run(name, value, secret, tmp_path):
     path, saved = recording().write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof"
     write_rows(path, [(name, value), ("rank_2", "of 8")])
     redact(path, tmp_path / "copy.sqlite")
@@ -178,7 +177,7 @@ def test_a_copy_has_no_free_text_of_a_run(name: str, value: str, secret: str, tm
         ("groups_2", "dp_shard 0-6/2;acme 0-1;acme_pipe 2", "dp_shard 0-6/2;group 0-1;pipeline 2"),
     ],
 )
-def test_what_a_copy_has_of_a_run(name: str, value: str, kept: str, tmp_path: Path) -> None:
+def test_what_a_copy_has_of_a_run(name, value, kept, tmp_path):
     path = recording().write(tmp_path, "run.sqlite")
     write_rows(path, [(name, value)])
     redact(path, tmp_path / "copy.sqlite")
@@ -195,7 +194,7 @@ def test_what_a_copy_has_of_a_run(name: str, value: str, kept: str, tmp_path: Pa
         ("hunter2", False),
     ],
 )
-def test_a_version_of_nsys_is_shown_and_copied_where_it_is_one(version: str, known: bool, tmp_path: Path) -> None:
+def test_a_version_of_nsys_is_shown_and_copied_where_it_is_one(version, known, tmp_path):
     path = recording().write(tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         name = "EXPORT_PRODUCT_VERSION"
@@ -205,7 +204,7 @@ def test_a_version_of_nsys_is_shown_and_copied_where_it_is_one(version: str, kno
     assert found == {version if known else ""}
 
 
-def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -> None:
+def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path):
     builder = recording_with_secrets().row(schema.GPUS, id=1, uuid="GPU-5d1e").system("Hostname", "build-host-7")
     builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", 'SLURM_JOB_ID="AKIA"')
     path = builder.write(tmp_path, "run.sqlite")
@@ -233,9 +232,7 @@ def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -
         ('TOOL="tcprof"', None),
     ],
 )
-def test_what_is_private_elsewhere_is_left_out_and_the_copy_is_made(
-    variable: str, lost: str | None, tmp_path: Path
-) -> None:
+def test_what_is_private_elsewhere_is_left_out_and_the_copy_is_made(variable, lost, tmp_path):
     path = recording().captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable).write(tmp_path, "run.sqlite")
     write_identity(path, WHOLE)
     redact(path, tmp_path / "copy.sqlite")
@@ -244,7 +241,7 @@ def test_what_is_private_elsewhere_is_left_out_and_the_copy_is_made(
     assert not lost or WHOLE.facts()[lost] not in "".join(texts_in(tmp_path / "copy.sqlite"))
 
 
-def test_the_driver_s_cuda_is_known(tmp_path: Path) -> None:
+def test_the_driver_s_cuda_is_known(tmp_path):
     for number, version in (("13010", "13.1"), ("9020", "9.2"), ("x", ""), ("130100", "")):
         path = TraceBuilder().gpu().system("CudaDriverVersion", number).write(tmp_path, f"{number}.sqlite")
         assert NsysExport(path).recording().cuda_version == version

@@ -1,7 +1,6 @@
 """Capture in loops: what it names, which steps it has recorded, and what it leaves behind."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ class Log(list[str]):
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+def log(monkeypatch):
     """What happens, with a capture as on a machine with a GPU."""
     happened = Log()
     monkeypatch.setattr(annotate.steps, "open_ranges", lambda: happened)
@@ -44,7 +43,7 @@ def in_words(log: Log) -> str:
     return " ".join(log).replace("<step step>", "step").replace("<evaluation evaluation>", "evaluation")
 
 
-def test_a_loop_names_its_steps_and_some_are_recorded(log: Log) -> None:
+def test_a_loop_names_its_steps_and_some_are_recorded(log):
     with Capture(first=1, count=2) as capture:
         for number in range(4):
             with capture.step():
@@ -55,13 +54,13 @@ def test_a_loop_names_its_steps_and_some_are_recorded(log: Log) -> None:
     assert in_words(log) == "step wait RECORD step evaluation step wait STOP step"
 
 
-def test_a_capture_ends_with_the_loop_and_with_an_error(log: Log) -> None:
+def test_a_capture_ends_with_the_loop_and_with_an_error(log):
     with pytest.raises(ZeroDivisionError), Capture(first=0) as capture, capture.step():
         raise ZeroDivisionError
     assert in_words(log) == "wait RECORD step wait STOP"
 
 
-def test_nothing_is_named_twice_where_the_program_is_annotated(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_named_twice_where_the_program_is_annotated(log, monkeypatch):
     monkeypatch.setattr(annotate, "is_on", lambda: True)
     with Capture(first=0, count=1) as capture, capture.step():
         pass
@@ -69,12 +68,12 @@ def test_nothing_is_named_twice_where_the_program_is_annotated(log: Log, monkeyp
 
 
 @pytest.mark.parametrize("wrong", [{"first": -1}, {"count": 0}])
-def test_steps_that_cannot_be(wrong: dict[str, int]) -> None:
+def test_steps_that_cannot_be(wrong):
     with pytest.raises(ValueError, match="first must be 0 or more, count 1 or more"):
         Capture(**wrong)
 
 
-def test_without_nsys_the_steps_are_a_trace_and_an_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nsys_the_steps_are_a_trace_and_an_analysis(tmp_path, monkeypatch):
     monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
     run(Capture(first=1, count=3, trace=tmp_path / "run.json"))
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
@@ -110,7 +109,7 @@ class Line(torch.nn.Module):
 
 
 @pytest.mark.filterwarnings("default")
-def test_accelerate(log: Log) -> None:
+def test_accelerate(log):
     accelerate = pytest.importorskip("accelerate", reason=WHY)
     accelerator = accelerate.Accelerator(cpu=True)
     model = Line()
@@ -126,6 +125,6 @@ def test_accelerate(log: Log) -> None:
     assert in_words(log) == "step step wait RECORD step wait STOP step"
 
 
-def test_kinds_are_the_names_that_annotation_gives() -> None:
+def test_kinds_are_the_names_that_annotation_gives():
     assert (TRAINING, EVALUATION) == (annotate.steps.STEP, "evaluation")
     assert "tcprof.integrations" not in dir(tcprof)

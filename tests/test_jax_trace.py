@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from builders import open_source
-from commands import Run
 
 import tcprof
 from tcprof.errors import InputError
@@ -65,14 +64,14 @@ class JaxWriter:
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Path:
+def trace(tmp_path):
     writer = JaxWriter()
     for number in range(8):
         writer.step(number, 500.0 * number)
     return writer.write(tmp_path / "host.trace.json.gz")
 
 
-def test_steps_programs_and_kernels(trace: Path) -> None:
+def test_steps_programs_and_kernels(trace):
     analysis = tcprof.read(trace)
     ranges = analysis.ranges.set_index("path")
     assert (ranges.loc["train", "instance_count"], ranges.loc["train", "kernel_count"]) == (8, 24)
@@ -88,19 +87,19 @@ def test_steps_programs_and_kernels(trace: Path) -> None:
     ]
 
 
-def test_scopes_name_modules(trace: Path) -> None:
+def test_scopes_name_modules(trace):
     modules = tcprof.read(trace).modules.set_index(["module", "phase"])["kernel_count"]
     assert (modules["Net.Dense_0", "forward"], modules["Net.Dense_0", "backward"]) == (16, 8)
 
 
-def test_what_is_not_known_is_said(trace: Path, run: Run) -> None:
+def test_what_is_not_known_is_said(trace, run):
     done = run("show", trace, "--notes")
     assert (done.status, "unknown GPU" in done.out, "nsys" in done.out.splitlines()[0]) == (0, True, False), done.err
     assert "Whether the Tensor Cores worked is unknown" in " ".join(done.out.split())
     assert "tcprof profile SCRIPT" in " ".join((done.out + done.err).split())
 
 
-def test_a_trace_of_no_gpu_is_refused(tmp_path: Path) -> None:
+def test_a_trace_of_no_gpu_is_refused(tmp_path):
     writer = JaxWriter("/device:TPU:0")
     writer.event(GPU, STREAM, "fusion", 1, 1, hlo_op="fusion")
     with pytest.raises(InputError, match="JAX trace without GPU work"):
@@ -108,7 +107,7 @@ def test_a_trace_of_no_gpu_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("listed", ["AMD Instinct MI300X", "", None])
-def test_gpus_of_amd_are_told(listed: str | None, tmp_path: Path, run: Run) -> None:
+def test_gpus_of_amd_are_told(listed, tmp_path, run):
     writer = JaxWriter()
     for number in range(6):
         writer.step(number, 500.0 * number)

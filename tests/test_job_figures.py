@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import FIXTURES
-from commands import Run
 from jobs import make_job, reduce_once
 
 import tcprof
@@ -35,7 +34,7 @@ def with_rates(each: ReducedRank, tflops: float, mfu: float) -> ReducedRank:
     return replace(each, steps=each.steps.assign(tensor_flop=flop, useful_flop=flop, mfu_pct=mfu))
 
 
-def test_useful_flop_of_a_rank_are_those_of_its_recording() -> None:
+def test_useful_flop_of_a_rank_are_those_of_its_recording():
     steps = reduce_file(str(RESNET))[0].steps
     row = tcprof.read(RESNET).ranges.set_index("path").loc["step"]
     assert steps["useful_flop"].tolist() == pytest.approx([row["useful_flop"] / row["instance_count"]] * len(steps))
@@ -43,7 +42,7 @@ def test_useful_flop_of_a_rank_are_those_of_its_recording() -> None:
     assert (steps["mfu_pct"] * steps["step_time_ns"]).tolist() == pytest.approx([over_windows] * len(steps))
 
 
-def test_the_mfu_of_a_job_is_of_the_sum_of_the_peaks(tmp_path: Path) -> None:
+def test_the_mfu_of_a_job_is_of_the_sum_of_the_peaks(tmp_path):
     reduced = reduce_job(tmp_path)
     rates = [(300, 30), (300, 30), (100, 50), (100, 50)]  # peaks of 1000 and of 200 TFLOP/s
     job = join_ranks([with_rates(each, *rate) for each, rate in zip(reduced, rates, strict=True)])
@@ -54,14 +53,14 @@ def test_the_mfu_of_a_job_is_of_the_sum_of_the_peaks(tmp_path: Path) -> None:
     assert "Tensor FLOP/s of all ranks 800 TFLOP/s, MFU 33.3 %" in judge_job(job)[0]
 
 
-def test_what_one_rank_does_not_know_is_unknown_of_the_job(tmp_path: Path) -> None:
+def test_what_one_rank_does_not_know_is_unknown_of_the_job(tmp_path):
     reduced = [with_rates(each, 300, 30) for each in reduce_job(tmp_path)]
     reduced[2] = replace(reduced[2], steps=reduced[2].steps.assign(tensor_flop=np.nan, useful_flop=np.nan))
     whole = join_ranks(reduced).whole.iloc[0]
     assert whole[["tensor_tflops", "useful_tflops", "mfu_pct"]].isna().all()
 
 
-def test_throughput_is_what_a_step_processes_over_its_time(run: Run, tmp_path: Path) -> None:
+def test_throughput_is_what_a_step_processes_over_its_time(run, tmp_path):
     make_job(tmp_path, EQUAL)
     without, given = (
         run("ranks", tmp_path, "--jobs", "1", "--format", "json", *more)
@@ -77,7 +76,7 @@ def test_throughput_is_what_a_step_processes_over_its_time(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["tokens", "0 tokens", "-3 tokens", "4096", "1e3 tokens", "5 <b>"])
-def test_an_amount_without_a_number_or_unit_is_refused(text: str, run: Run, tmp_path: Path) -> None:
+def test_an_amount_without_a_number_or_unit_is_refused(text, run, tmp_path):
     make_job(tmp_path, EQUAL)
     done = run("ranks", tmp_path, "--per-step", text)
     assert done.status == 2
@@ -91,7 +90,7 @@ def stage(rank: int, groups: str) -> int | None:
     return Rank(rank, 16, groups=groups).stage
 
 
-def test_a_stage_is_the_position_in_the_smallest_group_of_a_pipeline() -> None:
+def test_a_stage_is_the_position_in_the_smallest_group_of_a_pipeline():
     assert stage(4, "dp 4-6/2;pp 0-12/4") == 1
     assert stage(5, "PIPELINE_MODEL_PARALLEL_GROUP 1,5;MODEL_PIPELINE_AND_TENSOR 0-7") == 1
     assert stage(5, "pipe 5") == 0
@@ -99,7 +98,7 @@ def test_a_stage_is_the_position_in_the_smallest_group_of_a_pipeline() -> None:
         assert stage(5, without) is None
 
 
-def test_stages_are_not_compared_even_with_equal_collectives(tmp_path: Path) -> None:
+def test_stages_are_not_compared_even_with_equal_collectives(tmp_path):
     files = make_job(tmp_path, [[1000] * 8] * 3 + [[1500] * 8])
     reduced = [rank for file in files for rank in reduce_file(str(file))]
     assert join_ranks(reduced).ranks["straggler"].any()
@@ -112,14 +111,14 @@ def test_stages_are_not_compared_even_with_equal_collectives(tmp_path: Path) -> 
     assert [each.stage for each in read_job(tmp_path / "job")] == [0, 0, 0, 1]
 
 
-def test_stages_that_only_some_ranks_know_are_not_used(tmp_path: Path) -> None:
+def test_stages_that_only_some_ranks_know_are_not_used(tmp_path):
     first, *others = reduce_job(tmp_path)
     job = join_ranks([replace(first, stage=0.0), *others])
     assert job.ranks["group"].tolist() == [0] * 4
 
 
 @pytest.mark.parametrize("groups", ["dp 0-3", "dp 0-6/2;tp 0,1", "mesh.pp-0 1,0"])
-def test_groups_are_kept(groups: str) -> None:
+def test_groups_are_kept(groups):
     identity = Identity(ranks=(Rank(0, 8, groups=groups),))
     assert Identity.from_facts(identity.facts()) == identity
 
@@ -155,7 +154,7 @@ PROGRAMS = {
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_groups_of_real_processes(name: str, tmp_path: Path) -> None:
+def test_the_groups_of_real_processes(name, tmp_path):
     pytest.importorskip("torch.distributed", reason="needs torch: pip install 'tcprof[workloads]'")
     groups, optimizer, destroy, expected = PROGRAMS[name]
     script, folder = tmp_path / "program.py", tmp_path / "processes"

@@ -86,7 +86,7 @@ RECORDINGS: dict[str, Callable[[], TraceBuilder]] = {
 }
 
 
-def test_kernels_with_what_counter_and_name_say(tmp_path: Path) -> None:
+def test_kernels_with_what_counter_and_name_say(tmp_path):
     kernels = read(usual(), tmp_path).kernels
     shown = kernels.assign(name=[name.removeprefix("void ")[:8] for name in kernels["name"]])
     expected = """
@@ -118,8 +118,8 @@ GELU = "triton_poi_fused_gelu_view_8"
     ],
 )
 def test_names_decide_and_the_counter_where_they_tell_nothing(
-    name: str, active_pct: float, tensor_kernel: bool, verdict: str, time_class: str, tmp_path: Path
-) -> None:
+    name, active_pct, tensor_kernel, verdict, time_class, tmp_path
+):
     analysis = read(add_gpu(TraceBuilder(), {name: (40, active_pct / 100), COPY + "2": (30, 0)}), tmp_path)
     kernel = analysis.kernels.set_index("name").loc[name]
     assert kernel["tensor_active_pct"] == pytest.approx(active_pct, abs=0.02)
@@ -132,7 +132,7 @@ def test_names_decide_and_the_counter_where_they_tell_nothing(
     assert (capture["tensor_flop"] > 0) == (name == WMMA and tensor_kernel)
 
 
-def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(tmp_path: Path) -> None:
+def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_shows(tmp_path):
     builder = usual()
     end = last_end(usual(), tmp_path)
     for number in range(40):
@@ -142,7 +142,7 @@ def test_a_graph_recorded_as_a_whole_is_no_tensor_kernel_whatever_the_counter_sh
     assert math.isnan(whole["tensor_tflops"])
 
 
-def test_flop_are_cycles_times_the_rate_of_the_kernels_instructions(tmp_path: Path) -> None:
+def test_flop_are_cycles_times_the_rate_of_the_kernels_instructions(tmp_path):
     kernels = read(usual(), tmp_path).kernels.set_index("name")
     flop, cycles = kernels["tensor_flop"], kernels["tensor_cycles"]
     assert flop[[GEMM, CONV]].tolist() == pytest.approx((cycles[[GEMM, CONV]] * [1024, 2048 / 3]).tolist())
@@ -152,7 +152,7 @@ def test_flop_are_cycles_times_the_rate_of_the_kernels_instructions(tmp_path: Pa
     assert kernels.loc[GEMM, "tensor_cycles_per_launch"] == cycles[GEMM] / 60
 
 
-def test_on_a_chip_that_is_not_known_flop_are_not_either(tmp_path: Path) -> None:
+def test_on_a_chip_that_is_not_known_flop_are_not_either(tmp_path):
     builder = usual().row("TARGET_INFO_GPU", id=0, name="NVIDIA X", chipName="XX100", smCount=132, cuDevice=0)
     kernels = read(builder.without("TARGET_INFO_GPU.chipName", "TARGET_INFO_GPU.name"), tmp_path).kernels.set_index(
         "name"
@@ -161,7 +161,7 @@ def test_on_a_chip_that_is_not_known_flop_are_not_either(tmp_path: Path) -> None
     assert kernels["tensor_flop"].notna().tolist() == [name in (COPY, SGEMM) for name in kernels.index]
 
 
-def test_percentages_give_no_cycles_and_are_right_to_two_points(tmp_path: Path) -> None:
+def test_percentages_give_no_cycles_and_are_right_to_two_points(tmp_path):
     kernels = read(usual(rounded=True), tmp_path).kernels.set_index("name")
     found = kernels["tensor_active_pct"]
     assert [found[name] for name in USUAL] == pytest.approx([60, 20, 0, 1, 30], abs=2)
@@ -169,7 +169,7 @@ def test_percentages_give_no_cycles_and_are_right_to_two_points(tmp_path: Path) 
     assert kernels.loc[[GEMM, CONV, OWN], "tensor_kernel"].all()
 
 
-def test_each_gpu_stands_for_itself(tmp_path: Path) -> None:
+def test_each_gpu_stands_for_itself(tmp_path):
     other = {GEMM: (15, 0.8), OWN: (33, 0.1)}
     both = read(add_gpu(usual(), other, 1, seed=1), tmp_path)
     one = read(usual(), tmp_path).kernels
@@ -180,13 +180,13 @@ def test_each_gpu_stands_for_itself(tmp_path: Path) -> None:
     assert two.set_index("name")["tensor_active_pct"][GEMM] == pytest.approx(80, abs=0.5)
 
 
-def test_kernels_of_concurrent_streams(tmp_path: Path) -> None:
+def test_kernels_of_concurrent_streams(tmp_path):
     """Each counts half of what it did alone."""
     found = read(usual(streams=2), tmp_path).kernels.set_index("name")["tensor_active_pct"]
     assert [found[name] for name in USUAL] == pytest.approx([30, 10, 0, 0.5, 15], abs=0.5)
 
 
-def test_launches_of_graphs_are_a_kernel_of_their_own(tmp_path: Path) -> None:
+def test_launches_of_graphs_are_a_kernel_of_their_own(tmp_path):
     builder = usual()
     end = last_end(usual(), tmp_path)
     begins = [end + 1_000_000 + 200_000 * number for number in range(10)]
@@ -206,7 +206,7 @@ def test_launches_of_graphs_are_a_kernel_of_their_own(tmp_path: Path) -> None:
     assert len(np.concatenate(classes.tolist())) == len(set(np.concatenate(classes.tolist()).tolist())) == 6
 
 
-def test_geometries_of_a_kernel_are_rows_of_their_own(tmp_path: Path) -> None:
+def test_geometries_of_a_kernel_are_rows_of_their_own(tmp_path):
     builder = TraceBuilder().gpu()
     for begin in range(0, 600, 100):
         builder.kernel("k", begin, begin + 10 + begin % 200 // 10, gridX=64 if begin % 200 else 7, blockX=128)
@@ -222,11 +222,11 @@ def test_geometries_of_a_kernel_are_rows_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=RECORDINGS)
-def analysis(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def analysis(request, tmp_path_factory):
     return read(RECORDINGS[request.param](), tmp_path_factory.mktemp("recording"))
 
 
-def test_columns_are_those_that_are_documented(analysis: Analysis) -> None:
+def test_columns_are_those_that_are_documented(analysis):
     for frame, schema in ((analysis.kernel_instances, KERNEL_INSTANCES), (analysis.kernels, KERNELS)):
         assert len(frame) > 0
         assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()] == [
@@ -234,7 +234,7 @@ def test_columns_are_those_that_are_documented(analysis: Analysis) -> None:
         ]
 
 
-def test_figures_lie_in_their_intervals_and_shares_add_up(analysis: Analysis) -> None:
+def test_figures_lie_in_their_intervals_and_shares_add_up(analysis):
     for frame in (analysis.kernels, analysis.kernels_by_path):
         assert frame.groupby("gpu")["share_pct"].sum().tolist() == pytest.approx([100] * frame["gpu"].nunique())
         columns = ["tensor_active_low_pct", "tensor_active_pct", "tensor_active_high_pct"]
@@ -243,7 +243,7 @@ def test_figures_lie_in_their_intervals_and_shares_add_up(analysis: Analysis) ->
         assert (np.diff(figures, prepend=0, append=100) >= 0).all()
 
 
-def test_rows_by_path_add_up_to_those_of_kernels(analysis: Analysis) -> None:
+def test_rows_by_path_add_up_to_those_of_kernels(analysis):
     keys = ["gpu", "name", "launch_geometry"]
     figures = ["launch_count", "total_ns", "share_pct", "tensor_cycles", "tensor_flop"]
     split = analysis.kernels_by_path.groupby(keys)[figures].sum(min_count=1)
@@ -253,7 +253,7 @@ def test_rows_by_path_add_up_to_those_of_kernels(analysis: Analysis) -> None:
         assert split[name][whole.index].tolist() == pytest.approx(whole[name].tolist(), nan_ok=True), name
 
 
-def test_launches_lead_to_their_kernels_and_activities(analysis: Analysis) -> None:
+def test_launches_lead_to_their_kernels_and_activities(analysis):
     launched, kernels = analysis.kernel_instances, analysis.kernels.iloc[analysis.kernel_instances["kernel"]]
     activities = analysis.activities.iloc[launched["activity"]]
     assert kernels["name"].tolist() == activities["name"].tolist()
@@ -265,7 +265,7 @@ def test_launches_lead_to_their_kernels_and_activities(analysis: Analysis) -> No
 # What cannot be known
 
 
-def test_without_samples_names_are_all_there_is(tmp_path: Path) -> None:
+def test_without_samples_names_are_all_there_is(tmp_path):
     builder = TraceBuilder().gpu().kernel(GEMM, 0, 30).kernel(COPY, 40, 60).kernel(OWN, 70, 80)
     kernels = read(builder, tmp_path).kernels
     assert kernels["fit"].unique().tolist() == ["estimated from kernel names"]
@@ -275,7 +275,7 @@ def test_without_samples_names_are_all_there_is(tmp_path: Path) -> None:
     assert kernels[figures].isna().all(axis=None)
 
 
-def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(tmp_path: Path) -> None:
+def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(tmp_path):
     builder = usual().gpu(1).kernel(GEMM, 0, 30_000, device=1)
     kernels = read(builder, tmp_path).kernels
     assert kernels[kernels["gpu"] == 1]["fit"].tolist() == ["not sampled"]
@@ -283,7 +283,7 @@ def test_a_gpu_without_samples_beside_one_that_has_them_is_not_sampled(tmp_path:
     assert kernels[kernels["gpu"] == 1][["tensor_kernel", "name_verdict"]].values.tolist() == [[True, "name only"]]
 
 
-def test_kernels_beyond_what_can_be_solved_for_are_pooled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_beyond_what_can_be_solved_for_are_pooled(tmp_path, monkeypatch):
     monkeypatch.setattr(classes, "MOST_CLASSES", len(USUAL))
     monkeypatch.setattr(classes, "MOST_POOLS", 0)
     builder = usual()
@@ -295,7 +295,7 @@ def test_kernels_beyond_what_can_be_solved_for_are_pooled(tmp_path: Path, monkey
     assert kernels["tensor_active_pct"].filter(like="rare").max() < 5
 
 
-def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path: Path) -> None:
+def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path):
     """Each is launched once; the clock is lower under the second."""
     active, clock = np.repeat([0.5, 0, 0.5], [40, 5, 40]), np.repeat([1.0, 0.8], 45)[:85]
     builder = TraceBuilder().gpu().kernel(GEMM, 0, 40 * PERIOD).kernel(OWN, 45 * PERIOD, 85 * PERIOD)
@@ -309,7 +309,7 @@ def test_long_kernels_have_the_clock_of_their_own_samples(tmp_path: Path) -> Non
     assert kernels["tensor_active_pct"].tolist() == pytest.approx([50, 50], abs=0.1)
 
 
-def test_what_no_border_tells_apart_is_unresolved(tmp_path: Path) -> None:
+def test_what_no_border_tells_apart_is_unresolved(tmp_path):
     """Two kernels of 2 µs, always side by side amid a sample; a third shows how fast the pipes can be."""
     builder, count = TraceBuilder().gpu(), []
     for begin in range(0, 100 * 4 * PERIOD, 4 * PERIOD):
@@ -324,7 +324,7 @@ def test_what_no_border_tells_apart_is_unresolved(tmp_path: Path) -> None:
 # Other metrics
 
 
-def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path: Path) -> None:
+def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path):
     builder = usual(rounded=True)
     start, end, names = (read(usual(), tmp_path).activities[name].to_numpy() for name in ("start_ns", "end_ns", "name"))
     borders = np.arange(-PERIOD, end.max() + 2 * PERIOD, PERIOD)
@@ -344,7 +344,7 @@ def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path: Path) -
     assert kernels["sm_active_pct"].tolist() == pytest.approx([90] * 5, abs=5)
 
 
-def test_kernels_by_path_are_made_when_they_are_asked_for() -> None:
+def test_kernels_by_path_are_made_when_they_are_asked_for():
     report = tcprof.read(Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite")
     for each in (report.analysis, report.analysis.replace(window="host")):
         assert isinstance(vars(each)["kernels_by_path"], Deferred)
@@ -354,5 +354,5 @@ def test_kernels_by_path_are_made_when_they_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("percent", "half", "expected"), [(98.6, 98.6, True), (3, 60, True), (40, 20, False), (0.5, 0.6, False)]
 )
-def test_what_may_be_all_or_nothing_is_unknown(percent: float, half: float, expected: bool) -> None:
+def test_what_may_be_all_or_nothing_is_unknown(percent, half, expected):
     assert are_unknown(percent, half) == expected

@@ -3,13 +3,11 @@
 import gzip
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import open_source
-from commands import Run
 
 import tcprof
 from tcprof.errors import InputError
@@ -89,7 +87,7 @@ class TraceWriter:
 
 
 @pytest.fixture(params=["run.json", "run.pt.trace.json.gz"])
-def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def trace(request, tmp_path):
     writer = TraceWriter()
     for number in range(8):
         writer.step(number, 1000.0 * number)
@@ -98,7 +96,7 @@ def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return writer.write(tmp_path / request.param)
 
 
-def test_it_is_analyzed_like_a_recording_of_nsys(trace: Path) -> None:
+def test_it_is_analyzed_like_a_recording_of_nsys(trace):
     analysis = tcprof.read(trace)
     (gpu,) = analysis.gpus.to_dict("records")
     assert (gpu["name"], gpu["sm_count"]) == ("NVIDIA H100 80GB HBM3", 132)
@@ -116,7 +114,7 @@ def test_it_is_analyzed_like_a_recording_of_nsys(trace: Path) -> None:
     assert copies["moved_bytes"].tolist() == [4096, 4]
 
 
-def test_kernels_are_in_modules_forward_and_backward(trace: Path) -> None:
+def test_kernels_are_in_modules_forward_and_backward(trace):
     modules = tcprof.read(trace).modules.set_index(["module", "phase"])
     for layer in ("Net.Linear.0", "Net.Linear.1"):
         per_phase = [modules.loc[(layer, phase)] for phase in ("forward", "backward")]
@@ -126,7 +124,7 @@ def test_kernels_are_in_modules_forward_and_backward(trace: Path) -> None:
     assert ("optimizer" in modules.index.get_level_values("phase")) is True
 
 
-def test_a_shown_trace_says_what_is_missing_and_how_to_record_it(trace: Path, run: Run) -> None:
+def test_a_shown_trace_says_what_is_missing_and_how_to_record_it(trace, run):
     done = run("show", trace, "--notes")
     assert done.status == 0, done.err
     assert "Whether the Tensor Cores worked is unknown" in " ".join(done.out.split())
@@ -135,7 +133,7 @@ def test_a_shown_trace_says_what_is_missing_and_how_to_record_it(trace: Path, ru
 
 
 @pytest.mark.slow
-def test_traces_are_compared(tmp_path: Path, run: Run) -> None:
+def test_traces_are_compared(tmp_path, run):
     for side, longer in (("base", 0), ("new", 200)):
         (tmp_path / side).mkdir()
         writer = TraceWriter()
@@ -149,7 +147,7 @@ def test_traces_are_compared(tmp_path: Path, run: Run) -> None:
     assert done.status == 0, done.err
 
 
-def test_frames(tmp_path: Path) -> None:
+def test_frames(tmp_path):
     writer = TraceWriter()
     writer.step(7, 0)
     writer.event("gpu_user_annotation", "ProfilerStep#7", 400, 300)
@@ -172,7 +170,7 @@ def test_frames(tmp_path: Path) -> None:
     assert source.wrong() == ()
 
 
-def test_a_cpu_program_of_torch_is_read(tmp_path: Path) -> None:
+def test_a_cpu_program_of_torch_is_read(tmp_path):
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
     with torch.profiler.profile(record_shapes=True, with_stack=True, with_modules=True) as profiler:
@@ -207,7 +205,7 @@ def hostile(writer: TraceWriter) -> None:
     writer.about |= {"deviceProperties": {"id": 0}, "distributedInfo": [1]}
 
 
-def test_hostile_events_are_left_out_and_counted(tmp_path: Path, run: Run) -> None:
+def test_hostile_events_are_left_out_and_counted(tmp_path, run):
     writer = TraceWriter()
     hostile(writer)
     writer.step(1, 0)
@@ -242,9 +240,7 @@ def test_hostile_events_are_left_out_and_counted(tmp_path: Path, run: Run) -> No
     ],
 )
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_a_damaged_trace_is_refused(
-    damage: Callable[[bytes], bytes], said: str, is_packed: bool, tmp_path: Path, run: Run
-) -> None:
+def test_a_damaged_trace_is_refused(damage, said, is_packed, tmp_path, run):
     writer = TraceWriter()
     writer.step(1, 0)
     content = damage(writer.write(tmp_path / "whole.json").read_bytes())
@@ -256,7 +252,7 @@ def test_a_damaged_trace_is_refused(
     assert run("show", path).status == 3
 
 
-def test_a_packed_file_that_is_cut_off(trace: Path) -> None:
+def test_a_packed_file_that_is_cut_off(trace):
     packed = gzip.compress(trace.read_bytes() if trace.suffix == ".json" else gzip.decompress(trace.read_bytes()))
     trace.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(InputError, match="cut off"):
@@ -264,7 +260,7 @@ def test_a_packed_file_that_is_cut_off(trace: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64])
-def test_events_across_the_ends_of_chunks(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_across_the_ends_of_chunks(chunk, tmp_path, monkeypatch):
     writer = TraceWriter()
     writer.step(1, 0)
     writer.event("user_annotation", "größer 模型 🙂", 1, 1)
@@ -277,7 +273,7 @@ def test_events_across_the_ends_of_chunks(chunk: int, tmp_path: Path, monkeypatc
     assert found.about == {**writer.about, "number": 12345, "last": 6.5}
 
 
-def test_other_json_is_no_trace(tmp_path: Path) -> None:
+def test_other_json_is_no_trace(tmp_path):
     for name, content in (
         ("a.json", '{"tcprof": "0.1.0", "rows": []}'),
         ("b.json", '{"displayTimeUnit":"ns","otherData":{},"traceEvents":[\n{"ph":"X","cat":"kernel"}]}'),
@@ -292,7 +288,7 @@ def test_other_json_is_no_trace(tmp_path: Path) -> None:
     ("about", "ranks"),
     [({"rank": 1}, [(1, 0)]), ({"rank": 1, "world_size": 1}, []), ({"world_size": 2}, []), ({"rank": -1}, [])],
 )
-def test_a_trace_may_know_its_rank_alone(about: dict[str, int], ranks: list[tuple[int, int]], tmp_path: Path) -> None:
+def test_a_trace_may_know_its_rank_alone(about, ranks, tmp_path):
     writer = TraceWriter()
     writer.about["distributedInfo"] = about
     writer.op("aten::mm", 0, 10)

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import FIXTURES
-from commands import Run
 from report_inputs import render_page
 from scenarios import draw
 from worlds import Sampler, World, make_world, write_world
@@ -39,7 +38,7 @@ def long_kernels(run_number: int = 1) -> World:
 
 
 @pytest.fixture(scope="module")
-def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sampler, int], Path]:
+def write(tmp_path_factory):
     """Writes the export of that world, sampled so."""
 
     def write_export(sampler: Sampler, run_number: int = 1) -> Path:
@@ -49,7 +48,7 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sampler, int], 
 
 
 @pytest.fixture(scope="module")
-def whole(write: Callable[..., Path]) -> Path:
+def whole(write):
     return write(Sampler())
 
 
@@ -70,7 +69,7 @@ def false_claims(comparison: Comparison, quantities: Sequence[str]) -> int:
 
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("lost", LOST)
-def test_sums_over_lost_samples_are_lower_bounds(lost: float, kernels: bool, write: Callable[..., Path]) -> None:
+def test_sums_over_lost_samples_are_lower_bounds(lost, kernels, write):
     """What is not marked is the whole, what is marked is no more than that."""
     true, ranges = true_cycles(), ranges_of(tcprof.read(write(Sampler(lost=lost)), kernels=kernels).analysis)
     marked = []
@@ -86,7 +85,7 @@ def test_sums_over_lost_samples_are_lower_bounds(lost: float, kernels: bool, wri
 
 
 @pytest.mark.parametrize("lost", LOST)
-def test_lost_samples_are_no_change(lost: float, whole: Path, write: Callable[..., Path]) -> None:
+def test_lost_samples_are_no_change(lost, whole, write):
     """Two recordings of the same work, of which one lost samples: nothing differs."""
     one, other = tcprof.read(whole), tcprof.read(write(Sampler(lost=lost), 2))
     for comparison in (compare(one.analysis, other.analysis), compare(other.analysis, one.analysis)):
@@ -98,7 +97,7 @@ def test_lost_samples_are_no_change(lost: float, whole: Path, write: Callable[..
         assert rows.loc[marked, ["ratio", "difference", "p_value", "mean_ratio"]].isna().all(axis=None)
 
 
-def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: Run) -> None:
+def test_every_output_marks_them(write, whole, run):
     lost = write(Sampler(lost=0.25), 2)
     report = tcprof.read(lost)
     path, _ = next(
@@ -122,7 +121,7 @@ def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: R
     assert "samples were lost" in run("compare", whole, lost, "--format", "json").out
 
 
-def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path, run: Run) -> None:
+def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path, run):
     """All launches of one kernel in a gap: its own figures, and what is summed over it."""
     path = tmp_path / "known_work.sqlite"
     shutil.copyfile(KNOWN_WORK, path)
@@ -157,7 +156,7 @@ WHOLE = FIXTURES / "transformer_tf32.sqlite"
 
 
 @pytest.fixture(scope="module")
-def partly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def partly(tmp_path_factory):
     """A transformer in TF32 whose attention has names that nobody knows: 28.5 % of the tensor cycles."""
     path = tmp_path_factory.mktemp("partly") / "partly.sqlite"
     shutil.copyfile(WHOLE, path)
@@ -168,7 +167,7 @@ def partly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_is_known_is_given_with_the_share_that_is_not(partly: Path) -> None:
+def test_what_is_known_is_given_with_the_share_that_is_not(partly):
     whole, part = (tcprof.read(path) for path in (WHOLE, partly))
     rows = [analysis.ranges.set_index("path").loc["step"] for analysis in (whole, part)]
     attention = whole.kernels["name"].str.contains("fmha")
@@ -181,7 +180,7 @@ def test_what_is_known_is_given_with_the_share_that_is_not(partly: Path) -> None
     assert (forward["tensor_tflops"], forward["uncovered_cycles_pct"]) == (0, 0)
 
 
-def test_instances_have_what_their_range_has(partly: Path) -> None:
+def test_instances_have_what_their_range_has(partly):
     analysis = tcprof.read(partly)
     step = analysis.ranges.set_index("path").loc["step"]
     instances = analysis.instances[analysis.instances["path_id"] == step["path_id"]]

@@ -1,7 +1,6 @@
 """Modules and phases: where each kernel belongs, what is summed, and how alike layers are told."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,7 +56,7 @@ Read = Callable[[TraceBuilder], Analysis]
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Read:
+def read(tmp_path):
     return lambda builder: tcprof.read(builder.write(tmp_path)).analysis
 
 
@@ -75,7 +74,7 @@ def forward_pass(step: Step) -> Step:
     return step.ours("Net", 20, 300).ours("Net.fc1", 30, 100).ours("Net.fc2", 110, 200)
 
 
-def test_names_of_ops_lose_their_numbers_and_others_stay() -> None:
+def test_names_of_ops_lose_their_numbers_and_others_stay():
     names = pd.Categorical(
         [
             "aten::mm, seq = 8051, op_id = 80985, sizes = [[8, 64], [64, 64]]",
@@ -93,7 +92,7 @@ def test_names_of_ops_lose_their_numbers_and_others_stay() -> None:
     assert list(ops.sizes) == ["[[8, 64], [64, 64]]", "", "", "[[2, 3], [4], []]", "", ""]
 
 
-def test_ops_are_one_path_each_in_a_domain_of_their_own(read: Read) -> None:
+def test_ops_are_one_path_each_in_a_domain_of_their_own(read):
     step = Step().range("mine", 0, 1000 * US).sampled()
     for number in range(2):
         step.op("aten::linear", 10 + 20 * number, 25 + 20 * number, number).works(12 + 20 * number)
@@ -102,14 +101,14 @@ def test_ops_are_one_path_each_in_a_domain_of_their_own(read: Read) -> None:
     assert analysis.ranges.set_index("path").loc["mine", "kernel_count"] == 2
 
 
-def test_a_kernel_is_in_an_op_only_where_it_is_in_nothing_else(read: Read) -> None:
+def test_a_kernel_is_in_an_op_only_where_it_is_in_nothing_else(read):
     step = forward_pass(Step()).op("aten::mm", 40, 50).works(45).op("aten::add", 1100, 1200).works(1150).sampled()
     analysis = read(step)
     paths = analysis.paths["path"].to_numpy()[analysis.kernel_instances["path_id"]]
     assert paths.tolist() == ["step / forward / Net / Net.fc1", "aten::add"]
 
 
-def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
+def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read):
     step = forward_pass(Step()).works(25).works(40).works(120).works(350).works(600).sampled()
     assert times(read(step)) == {
         ("Net", "forward"): 30,
@@ -120,7 +119,7 @@ def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
     }
 
 
-def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read: Read) -> None:
+def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read):
     step = forward_pass(Step()).works(120).ours("backward", 450, 700)
     for name, at in (("Net.fc2", 480), ("backward", 520), ("Net.fc1", 560)):
         step.mark(name, at * US, thread=AUTOGRAD)
@@ -141,13 +140,13 @@ def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read: Re
     }
 
 
-def test_where_several_threads_mark_modules_the_backward_pass_is_in_none(read: Read) -> None:
+def test_where_several_threads_mark_modules_the_backward_pass_is_in_none(read):
     step = forward_pass(Step()).ours("backward", 450, 700).mark("Net.fc2", 480 * US, thread=AUTOGRAD)
     step.mark("Net.fc1", 490 * US, thread=3).works(500, thread=AUTOGRAD)
     assert times(read(step.sampled())) == {("(backward)", "backward"): 10}
 
 
-def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: Read) -> None:
+def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read):
     step = Step().ours("inference Net", 100, 500).ours("forward", 100, 300).ours("Net", 110, 290).ours("data", 400, 450)
     step.ours("CrossEntropyLoss", 350, 370).ours("inference Net", 510, 900).ours("forward", 510, 700)
     for at in (
@@ -169,14 +168,14 @@ def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: 
     }
 
 
-def test_ops_are_asked_for_where_they_are_missing(read: Read) -> None:
+def test_ops_are_asked_for_where_they_are_missing(read):
     step = forward_pass(Step()).ours("backward", 400, 900).works(450, thread=AUTOGRAD)
     said = " ".join(describe_module_coverage(read(step.sampled())))
     assert "--annotate ops" in said
     assert "without module ranges" not in said
 
 
-def test_own_time_and_sums_are_those_of_the_kernels(read: Read) -> None:
+def test_own_time_and_sums_are_those_of_the_kernels(read):
     analysis = read(forward_pass(Step()).works(25).works(40).works(120).works(350).sampled())
     rows = analysis.modules[analysis.modules["phase"] == "all"].set_index("module")
     assert rows.loc["Net", "own_kernel_ns"] == 10 * US
@@ -201,7 +200,7 @@ def backward_pass(step: Step, sequence: int = 7) -> Step:
     return step
 
 
-def test_a_kernel_of_the_backward_pass_belongs_to_the_module_that_made_its_node(read: Read) -> None:
+def test_a_kernel_of_the_backward_pass_belongs_to_the_module_that_made_its_node(read):
     step = backward_pass(forward_pass(Step())).works(45).works(510, thread=AUTOGRAD).works(560, thread=AUTOGRAD)
     assert times(read(step.works(610, thread=AUTOGRAD).sampled())) == {
         ("Net", "forward"): 10,
@@ -212,19 +211,19 @@ def test_a_kernel_of_the_backward_pass_belongs_to_the_module_that_made_its_node(
     }
 
 
-def test_without_ops_the_backward_pass_is_in_no_module(read: Read) -> None:
+def test_without_ops_the_backward_pass_is_in_no_module(read):
     step = forward_pass(Step()).ours("backward", 400, 800).works(45).works(510, thread=AUTOGRAD).sampled()
     assert times(read(step))["(backward)", "backward"] == 10
 
 
-def test_a_gradient_is_accumulated_in_the_module_of_the_node_before(read: Read) -> None:
+def test_a_gradient_is_accumulated_in_the_module_of_the_node_before(read):
     accumulate = "torch::autograd::AccumulateGrad"
     step = backward_pass(forward_pass(Step())).op(f"{NODE}{accumulate}", 645, 660, None, AUTOGRAD)
     step.op(accumulate, 646, 659, None, AUTOGRAD).works(650, thread=AUTOGRAD).sampled()
     assert times(read(step))["Net.fc1", "backward"] == 10
 
 
-def test_a_node_whose_op_was_not_recorded_is_in_no_module(read: Read) -> None:
+def test_a_node_whose_op_was_not_recorded_is_in_no_module(read):
     """Its forward pass was before the capture: that the node before belongs to a module says nothing of it."""
     step = backward_pass(forward_pass(Step())).op(f"{NODE}MulBackward0", 645, 660, None, AUTOGRAD)
     step.op("MulBackward0", 646, 659, 99, AUTOGRAD).works(650, thread=AUTOGRAD)
@@ -238,7 +237,7 @@ def test_a_node_whose_op_was_not_recorded_is_in_no_module(read: Read) -> None:
     }
 
 
-def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(read: Read) -> None:
+def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(read):
     """No range of ours names it: PyTorch's reentrant checkpoint in a program with ops alone."""
     checkpoint = "CheckpointFunctionBackward"
     step = backward_pass(forward_pass(Step())).op(f"{NODE}{checkpoint}", 650, 750, None, AUTOGRAD)
@@ -249,7 +248,7 @@ def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(
     assert (found["Net.fc1", "backward"], found["(backward)", "backward"]) == (10, 10)
 
 
-def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read: Read) -> None:
+def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read):
     step = Step().range("epoch", 0, 1000 * US).range("Net", 10 * US, 500 * US).range("Net.fc1", 20 * US, 100 * US)
     step.op("Optimizer.step#SGD.step", 600, 700).op("aten::add_", 610, 620)
     step.works(30).works(200).works(615).works(800).sampled()
@@ -262,12 +261,12 @@ def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read: Read) -
     }
 
 
-def test_other_ranges_are_no_modules(read: Read) -> None:
+def test_other_ranges_are_no_modules(read):
     step = Step().range("step", 0, 1000 * US).range("forward", 10 * US, 500 * US).works(30).sampled()
     assert read(step).modules.empty
 
 
-def test_figures_are_of_the_steps_without_warm_up(read: Read) -> None:
+def test_figures_are_of_the_steps_without_warm_up(read):
     step = Step()
     for number in range(8):
         at = 1000 * number
@@ -297,7 +296,7 @@ def folded(analysis: Analysis) -> pd.DataFrame:
     return rows[rows["phase"] == "all"].set_index("module")
 
 
-def test_launches_name_their_module_and_their_step(read: Read) -> None:
+def test_launches_name_their_module_and_their_step(read):
     step = Step()
     for number in range(8):
         at = 1000 * number
@@ -319,7 +318,7 @@ def test_launches_name_their_module_and_their_step(read: Read) -> None:
     assert counted.equals(analysis.modules["own_kernel_ns"].loc[counted.index].rename("duration_ns"))
 
 
-def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
+def test_alike_layers_are_one_row_with_their_sums(read):
     rows = folded(read(layered(6)))
     assert rows.index.tolist() == ["", "Net", "Net.layers.0–5", "Net.layers.0–5.fc", "Net.layers.0–5.norm"]
     assert rows["alike_count"].tolist() == [1, 1, 6, 6, 6]
@@ -330,7 +329,7 @@ def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
     assert rows.loc["Net.layers.0–5.fc", "parent_id"] == layers["module_id"]
 
 
-def test_folding_loses_nothing(read: Read) -> None:
+def test_folding_loses_nothing(read):
     analysis = read(layered(7, slow=2))
     sums = ("kernel_count", "kernel_ns", "own_kernel_ns", "share_pct")
     rows = fold_layers(analysis.modules)
@@ -346,7 +345,7 @@ def test_folding_loses_nothing(read: Read) -> None:
 
 
 @pytest.mark.slow
-def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(read: Read) -> None:
+def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(read):
     """DataParallel's threads are new in each step, and each numbers its nodes from 0, as the program's did before."""
     step = Step().ours("step", 0, 1000).ours("forward", 10, 400).ours("Net", 20, 300)
     step.op("aten::embedding", 12, 15, sequence=0).works(14, "embed").op("aten::nll_loss_forward", 310, 320, sequence=1)
@@ -394,7 +393,7 @@ SCOPES = {  # as recorded with Flax and JAX 0.11
 }
 
 
-def test_scopes_of_jax_are_modules_and_phases() -> None:
+def test_scopes_of_jax_are_modules_and_phases():
     found = read_scopes(
         [f"{scope}, loop_fusion.{number}" for number, scope in enumerate(SCOPES)] + ["command_buffer_1"]
     )
@@ -403,7 +402,7 @@ def test_scopes_of_jax_are_modules_and_phases() -> None:
     assert read_scopes(["jit(serve)/Net/head/dot_general, gemm.1"]) == [("Net.head", "forward")]
 
 
-def test_kernels_of_jax_are_in_the_modules_of_their_scopes(read: Read) -> None:
+def test_kernels_of_jax_are_in_the_modules_of_their_scopes(read):
     step = Step()
     step.range("XlaModule:#hlo_module=jit_step,program_id=4#", 0, 900 * US, domain="TSL")
     for number, scope in enumerate(SCOPES):
@@ -472,7 +471,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_runs_of_graphs_belong_where_their_nodes_were_made(read: Read, before: bool):
+def test_runs_of_graphs_belong_where_their_nodes_were_made(read, before):
     """Whether their ranges were recorded, or lie before the recording and were kept by the annotation."""
     builder = captured_graph()
     for kind, name, start, end in RANGES:
@@ -494,13 +493,13 @@ def test_runs_of_graphs_belong_where_their_nodes_were_made(read: Read, before: b
     assert modules["kernel_ns"].max() == 12 * 10 * US
 
 
-def test_a_run_belongs_to_the_module_that_launched_it_where_its_node_tells_none(read: Read):
+def test_a_run_belongs_to_the_module_that_launched_it_where_its_node_tells_none(read):
     builder = captured_graph().ours("inference Net", 990, 3000).ours("forward", 995, 2500).ours("Net", 998, 2400)
     modules = read(builder.sampled()).modules
     assert set(modules["module"][modules["own_kernel_ns"] > 0]) == {"Net"}
 
 
-def test_a_recorded_graph_was_captured_before_the_recording(tmp_path: Path):
+def test_a_recorded_graph_was_captured_before_the_recording(tmp_path):
     """Each kernel of its replays is in a phase, forward and backward in the modules; what runs beside is in none."""
     export = FIXTURES / "graphs" / "transformer.sqlite"
     analysis = tcprof.read(export).analysis

@@ -1,7 +1,6 @@
 """The backward pass brought to its modules, against what PyTorch itself knows of its autograd graph."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,7 +102,7 @@ def ranges_of(events: list[Any]) -> Iterator[tuple[str, str, int, int, int]]:
             yield "", f"{name}{told}, op_id = {number}", start, end, event.start_thread_id()
 
 
-def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
+def test_each_node_comes_to_the_module_that_made_it(tmp_path):
     """Each node launches one kernel, which goes by the module that autograd's graph says."""
     events, made_by = events_of_a_step()
     builder = TraceBuilder()

@@ -38,7 +38,7 @@ def with_cpu_gaps(ranks: list[ReducedRank], rng: np.random.Generator) -> list[Re
     return changed
 
 
-def test_more_compute_is_found_where_own_times_vary_too_much() -> None:
+def test_more_compute_is_found_where_own_times_vary_too_much():
     ranks, rng = read_job(FIXTURES / "jobs" / "h200x4-fsdp-more-work"), np.random.default_rng(37)
     jobs = [join_ranks(with_cpu_gaps(ranks, rng)) for _ in range(6)]
     by_compute = [job.ranks for job in jobs if job.ranks["compute_excess_ns"].notna().any()]
@@ -51,7 +51,7 @@ def test_more_compute_is_found_where_own_times_vary_too_much() -> None:
         assert np.isnan(slow["saves_ns"])
 
 
-def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None:
+def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most():
     ranks = read_job(FIXTURES / "jobs" / "h200x4-fsdp-more-work")
     rngs = map(np.random.default_rng, range(20))
     jobs = (join_ranks(with_cpu_gaps(ranks, rng)) for rng in rngs)
@@ -63,7 +63,7 @@ def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["base", "fsdp", "h200-base", "h200-fsdp", "h200x4-base", "h200-input"])
-def test_no_rank_is_accused_by_compute_where_none_has_more(job: str) -> None:
+def test_no_rank_is_accused_by_compute_where_none_has_more(job):
     ranks, rng = read_job(FIXTURES / "jobs" / job), np.random.default_rng(38)
     for _ in range(20):
         assert join_ranks(with_cpu_gaps(ranks, rng)).ranks["compute_excess_ns"].isna().all()
@@ -84,7 +84,7 @@ def paced_by_cpus(rng: np.random.Generator, ranks: int, slower: float = 0.0) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
-def test_few_jobs_without_more_compute_have_a_rank_accused_of_it(ranks: int) -> None:
+def test_few_jobs_without_more_compute_have_a_rank_accused_of_it(ranks):
     rng = np.random.default_rng(300 + ranks)
     accused = 0
     for _ in range(400):
@@ -95,7 +95,7 @@ def test_few_jobs_without_more_compute_have_a_rank_accused_of_it(ranks: int) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
-def test_a_fifth_more_compute_is_found(ranks: int) -> None:
+def test_a_fifth_more_compute_is_found(ranks):
     rng = np.random.default_rng(400 + ranks)
     found = []
     for _ in range(100):

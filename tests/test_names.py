@@ -204,19 +204,19 @@ def shown(name: str) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize("line", lines(TENSOR))
-def test_names_for_the_tensor_cores(line: str) -> None:
+def test_names_for_the_tensor_cores(line):
     *told, name = line.split(maxsplit=3)
     assert shown(name) == (True, " ".join(told))
 
 
 @pytest.mark.parametrize("line", lines(WITHOUT_MATRIX))
-def test_kernels_that_have_no_matrix_instruction(line: str) -> None:
+def test_kernels_that_have_no_matrix_instruction(line):
     precision, name = line.split(maxsplit=1)
     assert shown(name) == (False, f"{precision} {NO_MATRIX} -")
 
 
 @pytest.mark.parametrize("line", lines(UNTOLD))
-def test_names_that_do_not_tell(line: str) -> None:
+def test_names_that_do_not_tell(line):
     precision, name = line.split(maxsplit=1)
     assert shown(name) == (False, f"{precision} - -")
 
@@ -230,7 +230,7 @@ def test_names_that_do_not_tell(line: str) -> None:
         ("void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>>(int, T2, T3)", False),
     ],
 )
-def test_communication(name: str, communication: bool) -> None:
+def test_communication(name, communication):
     assert read_names([name])["communication"].tolist() == [communication]
     assert not (communication and shown(name)[0])
 
@@ -252,24 +252,24 @@ ACCUMULATORS = """
 
 
 @pytest.mark.parametrize("line", lines(ACCUMULATORS))
-def test_what_products_are_added_up_in(line: str) -> None:
+def test_what_products_are_added_up_in(line):
     accumulator, name = line.split(maxsplit=1)
     assert parse_name(name).accumulator == accumulator.strip("-")
 
 
 @pytest.mark.parametrize("line", lines(SHAPES))
-def test_shape_of_the_instruction(line: str) -> None:
+def test_shape_of_the_instruction(line):
     shape, name = line.split(maxsplit=1)
     assert parse_name(name).shape == shape.strip("-")
 
 
-def test_names_are_read_in_their_order() -> None:
+def test_names_are_read_in_their_order():
     names = ["", "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_NNT", "graph", "ampere_h16816gemm_128x64_ldg8_stages_64x3_nn"]
     assert read_names(names)["family"].tolist() == ["", "wgmma", "", "mma.sync"]
     assert {*read_names([]).columns} == {*read_names(names).columns} >= {"named_tensor", "precision", "tile", "work"}
 
 
-def test_a_name_is_parsed_once() -> None:
+def test_a_name_is_parsed_once():
     name = f"ampere_h16816gemm_128x64_ldg8_stages_64x3_nn_{id(object())}"  # as no other test has
     misses = parse_name.cache_info().misses
     read_names([name, name])
@@ -298,7 +298,7 @@ def test_a_name_is_parsed_once() -> None:
         ("my_kernel", "unclassified kernels", {"my"}),
     ],
 )
-def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) -> None:
+def test_the_work_that_a_name_tells_of(name, work, words):
     parsed = parse_name(name)
     assert (parsed.work, parsed.words) == (work, words)
 
@@ -318,7 +318,7 @@ WORKS = """
 
 
 @pytest.mark.parametrize("line", lines(WORKS))
-def test_the_work_of_kernels_that_were_taken_for_others(line: str) -> None:
+def test_the_work_of_kernels_that_were_taken_for_others(line):
     work, name = line.split("  ", maxsplit=1)
     assert parse_name(name.strip()).work == work
 
@@ -348,7 +348,7 @@ def test_the_work_of_kernels_that_were_taken_for_others(line: str) -> None:
         ("x" * 30 + "y" * 70, "x" * 30 + "y" * 8 + "…" + "y" * 25),
     ],
 )  # fmt: skip
-def test_short_names(name: str, short: str) -> None:
+def test_short_names(name, short):
     assert short_name(name) == short
 
 
@@ -365,12 +365,12 @@ def test_short_names(name: str, short: str) -> None:
         ("void cub::DeviceRadixSortKernel<{}Policy, (bool)0>(int)", "DeviceRadixSortKernel"),
     ],
 )  # fmt: skip
-def test_namespaces_without_a_name_are_left_out(name: str, short: str, unnamed: str) -> None:
+def test_namespaces_without_a_name_are_left_out(name, short, unnamed):
     assert short_name(name.replace("{}", unnamed)) == short
     assert len(short) <= 64
 
 
-def test_of_a_name_that_goes_on_for_ever_the_beginning_is_read() -> None:
+def test_of_a_name_that_goes_on_for_ever_the_beginning_is_read():
     """The expressions take time with the square of the length; 64 kB took minutes."""
     begin = "wgmma " + "cudnn_generated_sdpa_" * (LONGEST_PARSED // 20)
     assert parse_name(begin + "_f16_") == parse_name(begin[:LONGEST_PARSED])
@@ -435,7 +435,7 @@ NAMES = {
 }
 
 
-def test_each_name_has_its_traits_alone() -> None:
+def test_each_name_has_its_traits_alone():
     names = pd.Series(NAMES.keys(), index=range(10, 10 + len(NAMES)))
     traits = read_traits(names)
     assert traits.index.equals(names.index)
@@ -444,17 +444,17 @@ def test_each_name_has_its_traits_alone() -> None:
     assert set().union(*NAMES.values()) == set(TRAITS)
 
 
-def test_no_names_have_all_columns() -> None:
+def test_no_names_have_all_columns():
     assert read_traits(pd.Series([], dtype=object)).columns.tolist() == list(TRAITS)
 
 
 @pytest.mark.parametrize(("name", "found"), [(FLASH, (128, 64, 32)), ("flash_fwd_kernel", None)])
-def test_flash_attention_tells_head_and_blocks(name: str, found: tuple[int, int, int] | None) -> None:
+def test_flash_attention_tells_head_and_blocks(name, found):
     assert read_attention(name) == found
 
 
 @pytest.mark.parametrize(
     ("name", "found"), [("void scale<float>(float *)", "scale"), ("add(int *)", "add"), ("<>", "")]
 )
-def test_the_function_is_what_ncu_selects_by(name: str, found: str) -> None:
+def test_the_function_is_what_ncu_selects_by(name, found):
     assert function_name(name) == found

@@ -123,7 +123,7 @@ def built(frame: pd.DataFrame) -> Hierarchy:
 
 
 @pytest.mark.parametrize("form", ["request {}", "request 0x{:x}", "{:08x}-0000-4000 of a client", "a/{}/b/{}"])
-def test_names_that_differ_in_numbers_are_one_where_they_are_too_many(form: str) -> None:
+def test_names_that_differ_in_numbers_are_one_where_they_are_too_many(form):
     found = hierarchy([form.format(number, number) for number in range(COUNT)])
     assert found.path_count == COUNT + 1
     assert len(found.paths) == 2
@@ -141,7 +141,7 @@ def test_names_that_differ_in_numbers_are_one_where_they_are_too_many(form: str)
         ("step {}", 3, None),
     ],
 )
-def test_steps_that_are_called_by_their_numbers_are_one_path(form: str, count: int, name: str | None) -> None:
+def test_steps_that_are_called_by_their_numbers_are_one_path(form, count, name):
     """Few may be stages, which have numbers, too; and so have batches by their sizes, and layers."""
     names = [form.format(number) for number in range(count)]
     found = hierarchy([*names, "batch 8", "batch 16", "layer_0", "layer_1"])
@@ -152,7 +152,7 @@ def word(number: int) -> str:
     return "".join(chr(ord("g") + int(digit)) for digit in str(number))
 
 
-def test_of_other_names_the_longest_are_kept() -> None:
+def test_of_other_names_the_longest_are_kept():
     names = [word(number) for number in range(COUNT)]
     found = hierarchy([*names, *["often"] * 50])
     assert len(found.paths) <= MOST_PATHS

@@ -1,7 +1,6 @@
 """What a notebook shows."""
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
@@ -30,7 +29,7 @@ class Seen(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory) -> Path:
+def hostile(tmp_path_factory):
     builder = TraceBuilder().gpu()
     for at in range(0, 800_000, 100_000):
         builder.range(HOSTILE, at, at + 90_000).kernel(HOSTILE, at + 5_000, at + 80_000, launched=at + 1_000)

@@ -40,7 +40,7 @@ def there_and_back(path: Path, other: Path) -> None:
 
 
 @pytest.fixture(params=["run.sqlite", "run.json", "run.json.gz"])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+def pair(request, tmp_path):
     """A recording, and another one with another range."""
     (tmp_path / "other").mkdir()
     names = tmp_path / request.param, tmp_path / "other" / request.param
@@ -56,7 +56,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def during(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Hook:
+def during(pair, monkeypatch):
     """Has a change made while the recording is read, so often."""
 
     def hook(change: Change, times: int) -> None:
@@ -78,9 +78,7 @@ def names(analysis: Analysis) -> set[str]:
 
 
 @pytest.mark.parametrize("change", [rename_over, write_over, there_and_back])
-def test_what_changed_while_it_was_read_is_read_again(
-    change: Change, pair: tuple[Path, Path], during: Hook, tmp_path: Path
-) -> None:
+def test_what_changed_while_it_was_read_is_read_again(change, pair, during, tmp_path):
     during(change, 1)
     cache = Cache(tmp_path / "cache", print)
     report = tcprof.read(pair[0], cache=cache)
@@ -90,15 +88,13 @@ def test_what_changed_while_it_was_read_is_read_again(
 
 
 @pytest.mark.parametrize("read", [tcprof.read, lambda path: reduce_file(str(path))])
-def test_what_changes_again_and_again_is_refused(
-    read: Callable[[Path], object], pair: tuple[Path, Path], during: Hook, tmp_path: Path
-) -> None:
+def test_what_changes_again_and_again_is_refused(read, pair, during, tmp_path):
     during(rename_over, 2)
     with pytest.raises(InputError, match="was replaced or written while it was read"):
         read(pair[0])
 
 
-def test_a_fault_in_what_was_half_written_is_none(pair: tuple[Path, Path], during: Hook) -> None:
+def test_a_fault_in_what_was_half_written_is_none(pair, during):
     def fail(path: Path, other: Path) -> None:
         write_over(path, other)
         raise KeyError(path)
@@ -110,7 +106,7 @@ def test_a_fault_in_what_was_half_written_is_none(pair: tuple[Path, Path], durin
         tcprof.read(pair[0])
 
 
-def test_a_link_that_leads_elsewhere(pair: tuple[Path, Path], during: Hook) -> None:
+def test_a_link_that_leads_elsewhere(pair, during):
     link = pair[0].with_name(f"link{pair[0].suffix}")
     link.symlink_to(pair[0])
 
@@ -123,7 +119,7 @@ def test_a_link_that_leads_elsewhere(pair: tuple[Path, Path], during: Hook) -> N
     assert (names(report.analysis), report.recording.content) == ({"only 1"}, hash_file(pair[1]))
 
 
-def test_a_redacted_copy_is_of_one_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redacted_copy_is_of_one_content(tmp_path, monkeypatch):
     path = sound().write(tmp_path)
     other = sound().range("only 1", 0, 10).write(tmp_path, "other.sqlite")
     changes, plain = [rename_over, rename_over], redaction.gather_private
@@ -142,7 +138,7 @@ def test_a_redacted_copy_is_of_one_content(tmp_path: Path, monkeypatch: pytest.M
     assert names(tcprof.read(tmp_path / "copy.sqlite").analysis) == {"only 1"}
 
 
-def test_a_saved_analysis_that_is_replaced_before_all_of_it_was_read(tmp_path: Path) -> None:
+def test_a_saved_analysis_that_is_replaced_before_all_of_it_was_read(tmp_path):
     for number, name in enumerate(("a", "b")):
         tcprof.read(sound().range(f"only {number}", 0, 10).write(tmp_path)).save(tmp_path / f"{name}.tcprof")
     same, other = tcprof.read(tmp_path / "a.tcprof"), tcprof.read(tmp_path / "a.tcprof")
@@ -180,9 +176,7 @@ def log_of(path: Path) -> bytes:
     ],
 )
 @pytest.mark.parametrize("by_link", [False, True])
-def test_what_lies_beside_a_recording_is_never_read(
-    suffix: str, content: Callable[[Path], bytes], refused: str, by_link: bool, tmp_path: Path
-) -> None:
+def test_what_lies_beside_a_recording_is_never_read(suffix, content, refused, by_link, tmp_path):
     path = sound().write(tmp_path, "run.sqlite")
     before, given = tcprof.read(path), path
     path.with_name(f"run.sqlite{suffix}").write_bytes(content(path))

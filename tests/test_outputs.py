@@ -6,12 +6,10 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
-from commands import Outcome
 
 import tcprof
 from tcprof.errors import OutputError
@@ -24,7 +22,7 @@ FIXTURE = Path(__file__).parent.parent / "fixtures" / "mlp_fp16.sqlite"
 
 
 @pytest.fixture
-def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def recording(tmp_path, monkeypatch):
     """A small recording in an otherwise empty current folder."""
     monkeypatch.chdir(tmp_path)
     builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
@@ -83,7 +81,7 @@ def test_no_output_is_a_side_of_a_comparison_that_a_folder_stands_for(run, recor
     assert (side / "run-2.sqlite").read_bytes() == recording.read_bytes()
 
 
-def test_the_export_that_a_report_will_get_is_no_output(run: Callable[..., Outcome], recording: Path) -> None:
+def test_the_export_that_a_report_will_get_is_no_output(run, recording):
     report = recording.with_suffix(".nsys-rep")
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2026@1@1@1-1")
     recording.unlink()
@@ -92,7 +90,7 @@ def test_the_export_that_a_report_will_get_is_no_output(run: Callable[..., Outco
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recording_is_replaced_by_nothing_but_a_copy(name: str, run: Callable[..., Outcome], recording: Path) -> None:
+def test_a_recording_is_replaced_by_nothing_but_a_copy(name, run, recording):
     other = Path(shutil.copy(FIXTURE, recording.with_name("other.sqlite" if name == "redact" else "other.html")))
     assert run(*commands_to(other, recording, recording)[name]).status == 3
     forced = run(*commands_to(other, recording, recording)[name], "--force")
@@ -104,7 +102,7 @@ def test_a_recording_is_replaced_by_nothing_but_a_copy(name: str, run: Callable[
         assert other.read_bytes() == FIXTURE.read_bytes()
 
 
-def test_a_frame_is_not_written_over_a_recording(run: Callable[..., Outcome], recording: Path) -> None:
+def test_a_frame_is_not_written_over_a_recording(run, recording):
     """Through a link in the folder, and from Python too."""
     folder = recording.parent / "frames"
     folder.mkdir()
@@ -171,7 +169,7 @@ def test_no_file_holds_something_else_than_its_suffix_says(name, suffix, run, re
     assert (done.status == 0) == (suffix == one.get(name, suffix)) or name not in one
 
 
-def test_an_empty_file_holds_nothing_to_lose(run: Callable[..., Outcome], recording: Path) -> None:
+def test_an_empty_file_holds_nothing_to_lose(run, recording):
     recording.with_name("made-by-mktemp.csv").touch()
     assert run("ranges", recording, "-o", "made-by-mktemp.csv").status == 0
 
@@ -216,7 +214,7 @@ def test_an_export_is_whole_or_not_there(stops_at, monkeypatch, recording, tmp_p
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_new_folder_has_all_frames(recording: Path, tmp_path: Path) -> None:
+def test_a_new_folder_has_all_frames(recording, tmp_path):
     report = tcprof.read(recording)
     written = write_frames(report.analysis, report.findings, tmp_path / "some" / "where", "csv")
     assert sorted(written) == sorted((tmp_path / "some" / "where").iterdir())
@@ -227,7 +225,7 @@ def test_a_new_folder_has_all_frames(recording: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "some").stat().st_mode) == 0o777 & ~umask
 
 
-def test_a_file_keeps_its_permissions_and_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_file_keeps_its_permissions_and_a_link_stays_one(tmp_path):
     page, link = tmp_path / "page", tmp_path / "link"
     page.write_text("old")
     page.chmod(0o600)
@@ -249,7 +247,7 @@ def test_a_file_keeps_its_permissions_and_a_link_stays_one(tmp_path: Path) -> No
     assert ((tmp_path / "absent").read_text(), (tmp_path / "dangling").is_symlink()) == ("new", True)
 
 
-def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+def test_what_is_no_file_is_written_to(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -263,7 +261,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     page = tmp_path / "page"
     page.write_text("old")
     for replaced in (replace_file(page), replace_folder(tmp_path / "folder", "last")):
@@ -276,7 +274,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
         pass
 
 
-def test_json_that_only_mentions_tcprof_is_not_taken_for_its_own(tmp_path: Path) -> None:
+def test_json_that_only_mentions_tcprof_is_not_taken_for_its_own(tmp_path):
     for name, text in FOREIGN.items():
         (tmp_path / name).write_text(text)
         assert not is_made_by_tcprof(tmp_path / name), name

@@ -1,7 +1,6 @@
 """The pages as text: rows and sentences, hostile names as text, nothing from elsewhere, and whole files only."""
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES
@@ -141,7 +140,7 @@ class TestHostileNames:
         assert any("<b>bold</b>" in name for name in names)
         assert any('{{ 7 * 7 }} <!-- & "quotes"' in name for name in names)
 
-    def test_figures_hold_no_character_that_ends_their_element(self, tmp_path: Path):
+    def test_figures_hold_no_character_that_ends_their_element(self, tmp_path):
         shown = Page(render_page(read_hostile(tmp_path)))
         figures = [script for script in shown.scripts if script.startswith("{")]
         assert len(figures) == 2, "the steps, and what one consists of"

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 from builders import FIXTURES, small_trace
 
@@ -41,7 +40,7 @@ WRITING = (COMPARING, "export a -o frames --chrome-trace t.json", "show saved.tc
 RECORDING = ("doctor", "profile train.py")
 
 
-def test_recordings_are_read_without_what_only_linux_has(tmp_path: Path) -> None:
+def test_recordings_are_read_without_what_only_linux_has(tmp_path):
     small_trace(tmp_path).rename(tmp_path / "a")
     commands = (*READING, *WRITING, *RECORDING)
     done = subprocess.run(

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES
@@ -16,7 +15,7 @@ SLOW, FAST = FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"
 
 
 @pytest.fixture
-def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+def session(pytester, monkeypatch):
     """Runs a test with the given body, in which ``tcprof`` is the fixture."""
     monkeypatch.delenv("TCPROF_STORE", raising=False)
 
@@ -41,13 +40,13 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
         ("time[step / forward] < 30ms", ">=", 30e6, "absolute"),
     ],
 )
-def test_a_requirement_is_the_reverse_of_a_condition(text, operator, bound, scale) -> None:
+def test_a_requirement_is_the_reverse_of_a_condition(text, operator, bound, scale):
     found = parse_requirement(text)
     assert isinstance(found, Condition)
     assert (found.text, found.operator, found.bound, found.scale) == (text, operator, pytest.approx(bound), scale)
 
 
-def test_requirements_about_findings() -> None:
+def test_requirements_about_findings():
     found = parse_requirement("no finding fp32-matmul", ["fp32-matmul"])
     assert isinstance(found, FindingCondition)
     assert found.name == "fp32-matmul"
@@ -58,25 +57,25 @@ def test_requirements_about_findings() -> None:
 @pytest.mark.parametrize(
     "text", ["speed > 4", "time <= baseline + 3", "time = 4ms", "no finding nothing", "baseline < 3"]
 )
-def test_a_wrong_requirement_says_where(text) -> None:
+def test_a_wrong_requirement_says_where(text):
     with pytest.raises(UsageError):
         parse_requirement(text)
 
 
-def test_what_holds_passes_and_is_reported(session) -> None:
+def test_what_holds_passes_and_is_reported(session):
     result = session(f"tcprof.check({str(FAST)!r}, 'tensor_active > 1', 'no finding fp32-matmul')")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*= tcprof =*", "test_speed.py::test_step: pass: tensor_active > 1*95 % interval*"])
 
 
-def test_what_does_not_hold_fails_with_figures(session) -> None:
+def test_what_does_not_hold_fails_with_figures(session):
     result = session(f"tcprof.check({str(FAST)!r}, 'tensor_active > 99')")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*Gate failed*", "*fail: tensor_active > 99*95 % interval*"])
     assert "Traceback" not in result.stdout.str()
 
 
-def test_the_first_run_passes_without_a_baseline_and_becomes_it(session) -> None:
+def test_the_first_run_passes_without_a_baseline_and_becomes_it(session):
     check = "tcprof.check({!r}, 'time <= baseline + 30 %')"
     updated = session(check.format(str(FAST)), "--tcprof-update")
     updated.assert_outcomes(passed=1)
@@ -87,7 +86,7 @@ def test_the_first_run_passes_without_a_baseline_and_becomes_it(session) -> None
     session(check.format(str(SLOW)).replace("30", "900")).assert_outcomes(passed=1)
 
 
-def test_what_the_interval_leaves_open_passes_unless_strict(session) -> None:
+def test_what_the_interval_leaves_open_passes_unless_strict(session):
     session(f"tcprof.check({str(FAST)!r}, 'time <= baseline')", "--tcprof-update").assert_outcomes(passed=1)
     other = FIXTURES / "mlp_fp16_4097.sqlite"
     loose = session(f"tcprof.check({str(other)!r}, 'host_time <= baseline + 1 %')")
@@ -96,7 +95,7 @@ def test_what_the_interval_leaves_open_passes_unless_strict(session) -> None:
     session(f"tcprof.check({str(other)!r}, 'host_time <= baseline + 1 %', strict=True)").assert_outcomes(failed=1)
 
 
-def test_without_a_gpu_it_is_skipped_aloud(session, monkeypatch) -> None:
+def test_without_a_gpu_it_is_skipped_aloud(session, monkeypatch):
     import tcprof
 
     def refuse(*_, **__):
@@ -108,7 +107,7 @@ def test_without_a_gpu_it_is_skipped_aloud(session, monkeypatch) -> None:
     result.stdout.fnmatch_lines(["*skipped, nothing can be recorded here: This machine is not ready to record:*"])
 
 
-def test_loading_the_plugin_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_loading_the_plugin_loads_nothing_heavy(tmp_path):
     code = (
         "import sys, pytest; before = set(sys.modules); import tcprof.pytest_plugin; "
         "print(sorted({name.partition('.')[0] for name in set(sys.modules) - before}))"
@@ -117,6 +116,6 @@ def test_loading_the_plugin_loads_nothing_heavy(tmp_path: Path) -> None:
     assert not {"numpy", "pandas", "sqlalchemy", "plotly", "typer", "scipy"} & set(eval(done.stdout))
 
 
-def test_a_failed_check_does_not_become_the_baseline(session, pytester) -> None:
+def test_a_failed_check_does_not_become_the_baseline(session, pytester):
     session(f"tcprof.check({str(FAST)!r}, 'tensor_active > 99')", "--tcprof-update").assert_outcomes(failed=1)
     assert not (pytester.path / "history.db").exists()

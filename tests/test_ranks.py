@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import FIXTURES, assert_rows, small_trace
-from commands import Run
 from jobs import NCCL, TRANSFER, US, make_job, noisy, reduce_once
 
 from tcprof import read
@@ -42,7 +41,7 @@ def join(files: list[Path]) -> Job:
     return join_ranks([rank for file in files for rank in reduce_once(str(file))])
 
 
-def test_ranks_wait_for_the_slowest(tmp_path: Path) -> None:
+def test_ranks_wait_for_the_slowest(tmp_path):
     job = join(make_job(tmp_path, [[1000] * 7, [1300] * 7, [1000] * 7]))
     assert_rows(
         job.ranks[["rank", "step_count", "step_time_ns", "wait_ns", "own_ns", "last_pct", "excess_ns", "saves_ns"]],
@@ -56,7 +55,7 @@ def test_ranks_wait_for_the_slowest(tmp_path: Path) -> None:
     assert job.ranks["straggler"].tolist() == [False, True, False]
 
 
-def test_the_parts_of_a_step_add_up_to_its_time(tmp_path: Path) -> None:
+def test_the_parts_of_a_step_add_up_to_its_time(tmp_path):
     rng = np.random.default_rng(3)
     job = join(make_job(tmp_path, rng.integers(800, 1200, (4, 9)).tolist(), input_us=[0, 50, 0, 200]))
     parts = job.rank_steps[["compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns"]].sum(axis=1)
@@ -64,7 +63,7 @@ def test_the_parts_of_a_step_add_up_to_its_time(tmp_path: Path) -> None:
     assert job.rank_steps.columns.tolist() == RANK_STEPS.names
 
 
-def test_what_is_in_no_module_is_called_by_its_phase_once() -> None:
+def test_what_is_in_no_module_is_called_by_its_phase_once():
     (rank,) = reduce_file(str(FIXTURES / "llama.sqlite"))
     modules = set(rank.parts["module"])
     assert {"(optimizer).AdamW.step", "Llama.norm forward"} <= modules
@@ -78,19 +77,19 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
+def test_why_a_rank_computes_longer(cause, tmp_path):
     job = join(make_job(tmp_path, [[1000] * 7, [1000] * 7, [1300] * 7, [1000] * 7], **CAUSES[cause]))
     assert job.ranks.loc[2, "cause"].startswith(cause)
     assert re.match(r"Rank 2 .* 300 µs \(20\.0 %\) ", judge_job(job)[1])
 
 
-def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:
+def test_a_rank_that_waits_for_its_input(tmp_path):
     job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]))
     assert job.ranks["straggler"].tolist() == [False, True, False, False]
     assert re.fullmatch(r".*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
-def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
+def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path):
     job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False))
     assert re.fullmatch(r".*CPU, mostly in step .*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
@@ -99,7 +98,7 @@ def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
     ("unprofiled_us", "said", "is_accused"),
     [(2500, "", True), (1300, "profiling may account for up to ", True), (900, "but profiling may account", False)],
 )
-def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us: int, said: str, is_accused: bool, tmp_path: Path):
+def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us, said, is_accused, tmp_path):
     ranks = [rank for path in make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]) for rank in reduce_once(str(path))]
     job = join_ranks([replace(rank, unprofiled_ns=1e3 * unprofiled_us) for rank in ranks])
     assert f"{format_ns(1e3 * unprofiled_us)} unprofiled (" in judge_job(job)[0]
@@ -112,14 +111,14 @@ def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us: int, said: st
 
 
 @pytest.mark.parametrize("job", ["h200x4-more-work", "h200-neighbour"])
-def test_profiling_makes_no_kernel_longer(job: str) -> None:
+def test_profiling_makes_no_kernel_longer(job):
     ranks = read_job(FIXTURES / "jobs" / job)
     slowed = join_ranks([replace(rank, unprofiled_ns=0.5 * rank.steps["step_time_ns"].mean()) for rank in ranks]).ranks
     assert slowed["cause"].tolist() == join_ranks(ranks).ranks["cause"].tolist() != [""] * len(ranks)
     assert slowed.loc[1, "profiling_ns"] < 0.2 * slowed.loc[1, "excess_ns"]
 
 
-def test_a_wait_hides_no_cpu_time() -> None:
+def test_a_wait_hides_no_cpu_time():
     """Two equal ranks whose CPU sets the pace: the one that waits for the other in collectives works as long."""
     own, cpu, step = (np.full((2, 8), value) for value in (1000.0, 980.0, 1000.0))
     own[1] = 400.0
@@ -127,40 +126,40 @@ def test_a_wait_hides_no_cpu_time() -> None:
     assert find_stragglers(find_pace(own, np.array([[980.0], [1200.0]]) + 0 * cpu, step)).value.tolist() == [0.0, 0.0]
 
 
-def test_equal_ranks_are_not_accused(tmp_path: Path) -> None:
+def test_equal_ranks_are_not_accused(tmp_path):
     job = join(make_job(tmp_path, EQUAL))
     assert not job.ranks["straggler"].any()
     assert judge_job(job)[1].startswith("No rank")
 
 
-def test_ranks_of_other_collectives_are_groups_of_their_own(tmp_path: Path) -> None:
+def test_ranks_of_other_collectives_are_groups_of_their_own(tmp_path):
     other = NCCL.replace("AllReduce", "AllGather")
     job = join(make_job(tmp_path, [[1000] * 7] * 2 + [[1500] * 7] * 2, names=[NCCL, NCCL, other, other]))
     assert job.ranks["group"].tolist() == [0, 0, 1, 1]
     assert not job.ranks["straggler"].any(), "stages of a pipeline have other work"
 
 
-def test_without_matching_collectives_nobody_is_accused(tmp_path: Path) -> None:
+def test_without_matching_collectives_nobody_is_accused(tmp_path):
     sent = NCCL.replace("AllReduce_Sum_f32_RING_LL", "SendRecv")
     job = join(make_job(tmp_path, [[1000] * 7, [1500] * 7], names=[sent, sent]))
     assert not job.ranks["straggler"].any()
     assert re.match("Cannot .*collectives", judge_job(job)[1])
 
 
-def test_few_steps_decide_nothing(tmp_path: Path) -> None:
+def test_few_steps_decide_nothing(tmp_path):
     reduced = [rank for file in make_job(tmp_path, [[1000] * 7, [1500] * 7]) for rank in reduce_once(str(file))]
     job = join_ranks([replace(rank, steps=rank.steps.head(4)) for rank in reduced])
     assert not job.ranks["straggler"].any()
     assert re.match(r"Cannot .* 4 steps", judge_job(job)[1])
 
 
-def test_clocks_agree_by_the_ends_of_collectives(tmp_path: Path) -> None:
+def test_clocks_agree_by_the_ends_of_collectives(tmp_path):
     clocks = join(make_job(tmp_path, EQUAL, skew_us=70)).clocks
     assert clocks["offset_ns"].tolist() == [0, 70 * US, 140 * US, 210 * US]
     assert clocks["error_ns"].tolist() == [0] * 4
 
 
-def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
+def test_what_is_left_out_of_a_job_is_said(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
     files = make_job(tmp_path / "a", EQUAL)
@@ -175,14 +174,14 @@ def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_recording_of_a_rank_is_no_copy(tmp_path: Path) -> None:
+def test_another_recording_of_a_rank_is_no_copy(tmp_path):
     files = make_job(tmp_path / "a", EQUAL)
     again = make_job(tmp_path / "b", [[1001] * 8] * 4)[1].rename(tmp_path / "again.sqlite")
     (warning,) = join([*files, again]).warnings
     assert re.search(r"r1\.sqlite .*same rank.* again\.sqlite", warning)
 
 
-def test_other_numbers_of_steps_are_told(tmp_path: Path) -> None:
+def test_other_numbers_of_steps_are_told(tmp_path):
     files = make_job(tmp_path / "a", EQUAL)
     longer = make_job(tmp_path / "b", [[1000] * 14] * 4)[3]
     job = join([*files[:3], longer])
@@ -191,7 +190,7 @@ def test_other_numbers_of_steps_are_told(tmp_path: Path) -> None:
     assert re.findall(r"\d+", warning) == ["7", "13", "7"]
 
 
-def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
+def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path):
     file = make_job(tmp_path, EQUAL)[0]
     reduced = reduce_file(str(file))
     unknown = [replace(each, rank=None) for each in reduced]
@@ -247,7 +246,7 @@ def rank_events(process: int | str, gpu: int | str, kernel_us: int) -> list[dict
     ],
 )
 @pytest.mark.parametrize("about", [{}, {"distributedInfo": {"rank": 0, "world_size": 2}}])
-def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_path: Path, run: Run) -> None:
+def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_path, run):
     ranks = [rank_events(*place, kernel_us=200 + 60 * number) for number, place in enumerate(places)]
     done = run("ranks", write_traces(tmp_path, *ranks, **about), "--format", "json")
     data = json.loads(done.out)
@@ -265,7 +264,7 @@ def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_pat
         (["trace_rank0.json", "b.json"], None),
     ],
 )
-def test_names_give_the_rank_where_nothing_else_does(names, numbers, tmp_path: Path, run: Run) -> None:
+def test_names_give_the_rank_where_nothing_else_does(names, numbers, tmp_path, run):
     for number, name in enumerate(names):
         write_traces(tmp_path, rank_events(100, 0, 200 + 60 * number), name=name)
     done = run("ranks", tmp_path, "--format", "json", "--save", tmp_path / "job")
@@ -295,7 +294,7 @@ class Dying(Executor):
         return future
 
 
-def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path) -> None:
+def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path):
     files = make_job(tmp_path, EQUAL)
     reduced, failures = gather(files, lambda: Dying({"r2.sqlite"}), at_once=2)
     assert [each.file for each in reduced] == ["r0.sqlite", "r1.sqlite", "r3.sqlite"]
@@ -303,7 +302,7 @@ def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path)
     assert "worker" in failures[0].reason
 
 
-def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_give_what_one_process_gives(tmp_path, monkeypatch):
     monkeypatch.setattr("tcprof.ranks.gather.reduce_file", reduce_file)
     files = make_job(tmp_path, EQUAL[:2])
     jobs = [join_ranks(gather(files, start_processes(count), count)[0]) for count in (1, 2)]
@@ -311,7 +310,7 @@ def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pyte
     pd.testing.assert_frame_equal(jobs[0].rank_steps, jobs[1].rank_steps)
 
 
-def test_a_damaged_recording_is_a_row_with_its_reason(run: Run, tmp_path: Path) -> None:
+def test_a_damaged_recording_is_a_row_with_its_reason(run, tmp_path):
     make_job(tmp_path, EQUAL)[2].write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     result = run("ranks", tmp_path, "--format", "json", "--jobs", 1)
     data = json.loads(result.out)
@@ -320,7 +319,7 @@ def test_a_damaged_recording_is_a_row_with_its_reason(run: Run, tmp_path: Path) 
     assert [re.findall(r"\d", warning) for warning in data["warnings"]] == [["1", "4", "2"]]
 
 
-def test_ranks_may_lie_in_folders_of_their_own(tmp_path: Path) -> None:
+def test_ranks_may_lie_in_folders_of_their_own(tmp_path):
     for name in ("node0", "node1", "empty"):
         (tmp_path / name).mkdir()
     files = make_job(tmp_path / "node0", EQUAL)
@@ -328,7 +327,7 @@ def test_ranks_may_lie_in_folders_of_their_own(tmp_path: Path) -> None:
     assert find_files([tmp_path]) == [*files[:3], moved]
 
 
-def test_a_job_in_a_folder_is_the_same_job(run: Run, tmp_path: Path) -> None:
+def test_a_job_in_a_folder_is_the_same_job(run, tmp_path):
     (tmp_path / "recordings").mkdir()
     make_job(tmp_path / "recordings", [[1000] * 8, [1400] * 8], input_us=[0, 30])
     first = run("ranks", tmp_path / "recordings", "--jobs", 1, "--save", tmp_path / "job", "--format", "json")
@@ -339,7 +338,7 @@ def test_a_job_in_a_folder_is_the_same_job(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["rank_steps", "collectives", "rank_recordings"])
-def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
+def test_a_damaged_job_is_refused(part, run, tmp_path):
     write_job(join(make_job(tmp_path, EQUAL)), tmp_path / "job")
     path = tmp_path / "job" / f"{part}.parquet"
     frame = pd.read_parquet(path)
@@ -353,7 +352,7 @@ def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
 # Job against job
 
 
-def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Path) -> None:
+def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run, tmp_path):
     make_job(tmp_path / "a", [[1000] * 12, [1000] * 12, [1000] * 12])
     make_job(tmp_path / "b", [[1000] * 12, [2000] * 12, [1000] * 12])
     done = run("compare", tmp_path / "a", tmp_path / "b", "--format", "json")
@@ -368,14 +367,14 @@ def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Pat
     assert any(line.startswith("b: Rank 1 ") for line in found["verdict"])
 
 
-def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:
+def test_a_job_is_never_compared_as_repeats_of_one_run(run, tmp_path):
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", FIXTURES / "mlp_fp16.sqlite")
     assert done.status == 3
     assert "mlp_fp16.sqlite" in done.err
 
 
-def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tmp_path: Path) -> None:
+def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run, tmp_path):
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     make_job(tmp_path / "b<i>", [[1000] * 12, [2000] * 12, [1000] * 12])
     page = tmp_path / "jobs.html"
@@ -397,7 +396,7 @@ def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tm
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.003, 0.006])
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
-def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> None:
+def test_few_jobs_without_a_straggler_have_one(ranks, spread):
     rng = np.random.default_rng(ranks)
     accused = sum(find_stragglers(noisy(rng, ranks, spread=spread)).stands_out.any() for _ in range(400))
     assert accused <= 14
@@ -405,14 +404,14 @@ def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 8, 64])
-def test_a_rank_that_is_3_percent_slower_is_found_alone(ranks: int) -> None:
+def test_a_rank_that_is_3_percent_slower_is_found_alone(ranks):
     rng = np.random.default_rng(100 + ranks)
     for _ in range(10):
         found = find_stragglers(noisy(rng, ranks, slower=0.03))
         assert np.flatnonzero(found.stands_out).tolist() == [ranks // 2]
 
 
-def test_a_rank_that_is_slower_in_every_step_is_found_though_some_are_slower_still() -> None:
+def test_a_rank_that_is_slower_in_every_step_is_found_though_some_are_slower_still():
     """As on two H200s: 3 to 4 ms of 63 more work in each step, and 5 to 10 in two stretches of some steps."""
     more = np.array([3.4, 3.2, 3.9, 3.0, 3.5, 3.9, 3.7, 4.2, 3.7, 3.4, 3.0, 3.5, 8.1, 10.5, 7.5, 5.8, 3.8, 4.4, 3.7])
     own = np.full((2, 38), 59e6)
@@ -420,7 +419,7 @@ def test_a_rank_that_is_slower_in_every_step_is_found_though_some_are_slower_sti
     assert find_stragglers(own).stands_out.tolist() == [False, True]
 
 
-def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
+def test_slow_ranks_do_not_hide_each_other(tmp_path):
     kinds = [rank for file in make_job(tmp_path, [[1000] * 7, [1300] * 7]) for rank in reduce_once(str(file))]
     chosen = [kinds[number >= 20] for number in range(32)]
     job = join_ranks([replace(rank, rank=Rank(number, 32), content="") for number, rank in enumerate(chosen)])
@@ -447,7 +446,7 @@ def price(
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 64])
-def test_a_price_holds_what_steps_save_where_the_gpu_sets_the_pace(ranks: int) -> None:
+def test_a_price_holds_what_steps_save_where_the_gpu_sets_the_pace(ranks):
     held = []
     for seed in range(20):
         own = noisy(np.random.default_rng(seed), ranks, slower=0.1)[
@@ -460,7 +459,7 @@ def test_a_price_holds_what_steps_save_where_the_gpu_sets_the_pace(ranks: int) -
     assert sum(held) >= 18
 
 
-def test_a_rank_whose_cpu_sets_the_pace_would_not_be_faster_without_waiting() -> None:
+def test_a_rank_whose_cpu_sets_the_pace_would_not_be_faster_without_waiting():
     own = np.array([[30.0, 31.0] * 10, [50.0, 51.0] * 10]) * 1e6
     busy = np.full_like(own, 25e6)
     assert price(own, np.full_like(own, 20e6), own) == pytest.approx((20e6, 20e6, 20e6), rel=0.06)
@@ -470,19 +469,19 @@ def test_a_rank_whose_cpu_sets_the_pace_would_not_be_faster_without_waiting() ->
     assert np.isnan(price(own, np.array([[46e6] * 20, [20e6] * 20]), busy)[0])
 
 
-def test_a_price_is_unresolved_where_the_pace_of_the_cpu_is_unknown() -> None:
+def test_a_price_is_unresolved_where_the_pace_of_the_cpu_is_unknown():
     own = np.array([[30.0, 31.0] * 10, [50.0, 51.0] * 10]) * 1e6
     value, low, high = price(own, np.full_like(own, np.nan), 0.5 * own)
     assert np.isnan(value)
     assert (low, high) == (0, pytest.approx(35.25e6, rel=0.02))
 
 
-def test_the_cpu_works_where_it_does_not_wait(tmp_path: Path) -> None:
+def test_the_cpu_works_where_it_does_not_wait(tmp_path):
     job = join(make_job(tmp_path, [[1000] * 7, [1300] * 7]))
     assert job.ranks["cpu_ns"].tolist() == pytest.approx([62] * 2, abs=5)
 
 
-def test_another_program_on_the_gpu_is_named(tmp_path: Path) -> None:
+def test_another_program_on_the_gpu_is_named(tmp_path):
     """Its own kernels wait for their turn: samples show the GPU busy although nothing of the program runs."""
     files = make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False, other_work=1)
     job = join(files)
@@ -505,7 +504,7 @@ def cluster():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
+def test_dask_gives_what_one_process_gives(cluster, tmp_path):
     files = make_job(tmp_path, EQUAL)
     start, workers = connect_dask(cluster.scheduler_address)
     assert workers == 2
@@ -516,7 +515,7 @@ def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
+def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path):
     files = make_job(tmp_path, [[1000] * 8] * 6)
     start, workers = connect_dask(cluster.scheduler_address)
     victims = [nanny.pid for nanny in cluster.workers.values()]
@@ -536,7 +535,7 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "job", ["base", "fsdp", "h200-base", "h200-equal", "h200-fsdp", "h200x4-base", "h200x4-llama", "h200x4-shared"]
 )
-def test_recorded_jobs_without_a_straggler(job: str) -> None:
+def test_recorded_jobs_without_a_straggler(job):
     assert not join_ranks(read_job(FIXTURES / "jobs" / job)).ranks["straggler"].any()
 
 
@@ -555,7 +554,7 @@ def test_recorded_jobs_without_a_straggler(job: str) -> None:
         ("neighbour", "waits for the CPU", UNRESOLVED),
     ],
 )
-def test_recorded_jobs(job: str, cause: str, saves_ms: float) -> None:
+def test_recorded_jobs(job, cause, saves_ms):
     recorded = join_ranks(read_job(FIXTURES / "jobs" / job))
     (slow,) = recorded.ranks[recorded.ranks["straggler"]].to_dict("records")
     assert (slow["rank"], judge_job(recorded)[1][:7]) == (1, "Rank 1 ")
@@ -563,7 +562,7 @@ def test_recorded_jobs(job: str, cause: str, saves_ms: float) -> None:
     assert slow["saves_ns"] == pytest.approx(saves_ms * 1e6, rel=0.001, nan_ok=True)
 
 
-def test_collectives_are_summed_by_kernel(tmp_path: Path) -> None:
+def test_collectives_are_summed_by_kernel(tmp_path):
     (row,) = sum_kinds(join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0])).collectives).to_dict("records")
     assert (row["name"], row["launch_count"]) == (NCCL, 1)
     assert row["transfer_ns"] == pytest.approx(TRANSFER, abs=US)
@@ -575,7 +574,7 @@ def test_collectives_are_summed_by_kernel(tmp_path: Path) -> None:
     ("job", "ranks"),
     [("base", ""), ("h200-neighbour", ""), ("h200x4-shared", "0, 1, 2, 3"), ("h200x4-shared-more-work", "0, 1, 2, 3")],
 )
-def test_a_program_on_the_gpus_of_several_ranks_is_warned_of(job: str, ranks: str) -> None:
+def test_a_program_on_the_gpus_of_several_ranks_is_warned_of(job, ranks):
     warnings = [line for line in join_ranks(read_job(FIXTURES / "jobs" / job)).warnings if "Another program" in line]
     assert bool(warnings) == bool(ranks)
     assert all(f"ranks {ranks}, which" in line for line in warnings)
@@ -596,7 +595,7 @@ def test_a_program_on_the_gpus_of_several_ranks_is_warned_of(job: str, ranks: st
         ("h200x4-llama-more-work", 3.6),
     ],
 )
-def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: str, gained_ms: float) -> None:
+def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job, gained_ms):
     slow = join_ranks(read_job(FIXTURES / "jobs" / job)).ranks.iloc[1]
     assert slow["saves_low_ns"] < gained_ms * 1e6 < slow["saves_high_ns"]
 
@@ -645,7 +644,7 @@ def test_recordings_of_no_rank_are_refused_before_any_is_analyzed(suffix, comman
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_a_trace_may_say_its_rank_after_its_events(name: str, tmp_path: Path) -> None:
+def test_a_trace_may_say_its_rank_after_its_events(name, tmp_path):
     check_ranks([write_kineto(tmp_path, name, distributedInfo={"rank": 1, "world_size": 2})])
     check_ranks([*make_job(tmp_path, [[1000] * 8] * 2)])
 

@@ -48,12 +48,12 @@ NEEDS = {
 
 
 @pytest.mark.parametrize("finding", sorted({*rules_of_findings()} - {*NEEDS}))
-def test_a_finding_fires_on_the_recording_that_is_named_for_it(finding: str) -> None:
+def test_a_finding_fires_on_the_recording_that_is_named_for_it(finding):
     path = FIXTURES / f"{GALLERY.get(finding, f'findings/{finding}')}.sqlite"
     assert finding in {each.rule for each in tcprof.read(path, step=STEP.get(finding)).advice}
 
 
-def test_no_recording_is_without_its_finding() -> None:
+def test_no_recording_is_without_its_finding():
     """Nor is one named twice, or missed where there is one."""
     recorded = {path.stem for path in (FIXTURES / "findings").glob("*.sqlite")}
     assert not recorded & {*GALLERY}

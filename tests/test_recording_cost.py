@@ -66,7 +66,7 @@ def test_steps_shorter_than_the_gpu_s_work_are_others(tmp_path):
 
 
 @pytest.mark.parametrize(("long", "why"), [(5, "followed by a step of another role"), (1, "are of another role")])
-def test_steps_of_another_role_are_others(tmp_path, long: int, why: str):
+def test_steps_of_another_role_are_others(tmp_path, long, why):
     builder, start = TraceBuilder().gpu(), 0
     for number in range(COUNT):
         name, period = ("inference Net", 100 * US) if number % 3 else ("step", long * 100 * US)
@@ -157,7 +157,7 @@ def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):
 
 
 @pytest.mark.parametrize(("alone", "faster"), [((50, 50), False), ((50, 20), True)])
-def test_a_comparison_and_its_gate_judge_the_unprofiled_steps(tmp_path, alone: tuple[int, int], faster: bool):
+def test_a_comparison_and_its_gate_judge_the_unprofiled_steps(tmp_path, alone, faster):
     """Both recordings take equally long; without recording one may not."""
     sides = []
     for number, period in enumerate(alone):

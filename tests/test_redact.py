@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
-from commands import Run
 
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
@@ -106,7 +105,7 @@ def texts_in(path: Path) -> set[str]:
     return {value for value in rows if isinstance(value, str)}
 
 
-def test_nothing_private_is_left(tmp_path: Path) -> None:
+def test_nothing_private_is_left(tmp_path):
     source, target = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
     before = source.read_bytes()
     assert [secret for secret in SECRETS if secret.encode() not in before] == []
@@ -117,7 +116,7 @@ def test_nothing_private_is_left(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.sqlite", "trace.sqlite"]
 
 
-def test_what_was_left_out_is_counted_by_kind(tmp_path: Path) -> None:
+def test_what_was_left_out_is_counted_by_kind(tmp_path):
     redaction, _ = redacted(recording_with_secrets(), tmp_path)
     assert redaction.removed == {
         Kind.ENVIRONMENT: 1 + 3 + 3,  # a setting, DeviceEnvironment, a string
@@ -136,14 +135,14 @@ def test_what_was_left_out_is_counted_by_kind(tmp_path: Path) -> None:
     assert (redaction.names.nvtx.count, redaction.names.kernels.count) == (0, 0)
 
 
-def test_of_a_copy_nothing_is_left_out(tmp_path: Path) -> None:
+def test_of_a_copy_nothing_is_left_out(tmp_path):
     _, copy = redacted(recording_with_secrets(), tmp_path)
     again = redact(copy, tmp_path / "again.sqlite")
     assert (again.removed, again.tables, again.searched) == ({}, (), 0)
     assert texts_in(tmp_path / "again.sqlite") == texts_in(copy)
 
 
-def test_messages_stay_readable(tmp_path: Path) -> None:
+def test_messages_stay_readable(tmp_path):
     builder = recording_with_secrets().diagnostic(
         "warning", "No CPU IP/backtrace samples. Try\necho 1 >/proc/sys/x/y in C:\\Users\\bob\\a.exe or ./out/of/way."
     )
@@ -159,7 +158,7 @@ def test_messages_stay_readable(tmp_path: Path) -> None:
 OF_EACH_KIND = [FIXTURES / f"{name}.sqlite" for name in ("jax_mlp",)]  # the others have more of the same
 
 
-def test_the_figures_are_the_same(tmp_path: Path) -> None:
+def test_the_figures_are_the_same(tmp_path):
     source = recording_with_secrets().write(tmp_path)
     target = tmp_path / "copy.sqlite"
     redact(source, target)
@@ -175,7 +174,7 @@ def test_the_figures_are_the_same(tmp_path: Path) -> None:
 PRIVATE_WORDS = ("/root", "/home/", "/tmp/", "LD_LIBRARY_PATH", "PYTHONPATH", "HOSTNAME", "nsys-rep")
 
 
-def test_fixtures_hold_nothing_private() -> None:
+def test_fixtures_hold_nothing_private():
     fixtures = list(FIXTURES.glob("*.sqlite"))
     assert fixtures
     for fixture in fixtures:
@@ -186,7 +185,7 @@ def test_fixtures_hold_nothing_private() -> None:
 
 
 @pytest.mark.parametrize("source", OF_EACH_KIND, ids=lambda path: path.stem)
-def test_in_a_fixture_nothing_is_left_to_redact(source: Path, tmp_path: Path) -> None:
+def test_in_a_fixture_nothing_is_left_to_redact(source, tmp_path):
     redaction = redact(source, tmp_path / source.name)
     others = [
         name for name in redaction.tables if not name.startswith("ENUM_")
@@ -239,7 +238,7 @@ def test_a_copy_that_holds_something_private_is_refused(kind, tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["source.sqlite"]
 
 
-def test_text_among_numbers_is_refused(tmp_path: Path) -> None:
+def test_text_among_numbers_is_refused(tmp_path):
     with pytest.raises(InputError, match="CUPTI_ACTIVITY_KIND_KERNEL holds text among its numbers") as caught:
         redacted(recording().kernel("gemm", 10_000, 11_000, gridX="hunter2"), tmp_path)
     assert "defect" not in str(caught.value.hint)
@@ -250,7 +249,7 @@ OFTEN = ("INTEGER", "REAL", "NUMERIC(10)", "TEXT", "BLOB", "")  # one of each of
 
 
 @pytest.mark.parametrize("declared", [*OFTEN])
-def test_numbers_are_kept_whatever_a_column_is_declared_as(declared: str, tmp_path: Path) -> None:
+def test_numbers_are_kept_whatever_a_column_is_declared_as(declared, tmp_path):
     source = recording().write(tmp_path, "source.sqlite")
     values = (3, 3.25, -(2**62), 0, 0.0, 1e300, float("inf"), "3.25", "12", None, "")
     with closing(sqlite3.connect(source)) as connection:
@@ -271,7 +270,7 @@ def column_of(path: Path) -> list[object]:
         return [row[0] for row in connection.execute("select flags from CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")]
 
 
-def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
+def test_names_that_hold_something_private_are_told(tmp_path):
     builder = recording_with_secrets()
     for number, name in enumerate(
         ("load hunter2", "from 10.1.2.3", "mail bob@example.org", "at /Users/bob/x", "/encoder/layer1")
@@ -303,7 +302,7 @@ def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
         ("https://proxy.corp.net", "via proxy.corp.net", True),
     ],
 )
-def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Path) -> None:
+def test_what_is_searched_for(value, name, is_told, tmp_path):
     builder = recording().range(name, 30_000, 31_000)
     builder.row(schema.STRINGS, id=9_000, value="cudaLaunchKernel_v7000")
     builder.row(schema.API_CALLS, start=1, end=2, globalTid=0, correlationId=1, nameId=9_000)
@@ -312,7 +311,7 @@ def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Pa
     assert redaction.names.nvtx.count == is_told
 
 
-def test_only_names_of_cuda_calls_are_kept_as_such(tmp_path: Path) -> None:
+def test_only_names_of_cuda_calls_are_kept_as_such(tmp_path):
     builder = recording()
     for number, name in ((9_000, "cudaLaunchKernel_v7000"), (9_001, "a text of no call")):
         builder.row(schema.STRINGS, id=number, value=name)
@@ -338,7 +337,7 @@ def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(table, columns,
     assert b"secret text" not in target.read_bytes()
 
 
-def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -> None:
+def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path):
     builder = recording()
     known = ((0, "CUDA_MEMCPY_KIND_HTOD", "Host-to-Device"), (1, "UNKNOWN", "Event (DEPRECATED)"), (2, "MAX", None))
     for number, name, label in (*known, (3, "/home/alice", "hunter2"), (4, "TOKEN", "AKIA=kept/quiet")):
@@ -353,7 +352,7 @@ def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -
     assert not [secret for secret in SECRETS if secret.encode() in target.read_bytes()]
 
 
-def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_said(tmp_path):
     text = tmp_path / "text.sqlite"
     text.write_text(
         "no database, but long enough to have a header of a hundred bytes, which is what SQLite looks at " * 9
@@ -370,7 +369,7 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
 # The command
 
 
-def test_the_copy_stands_beside_the_recording(run: Run, tmp_path: Path) -> None:
+def test_the_copy_stands_beside_the_recording(run, tmp_path):
     source = recording_with_secrets().write(tmp_path, "my.run.sqlite")
     status, out, err = run("redact", source)
     copy = tmp_path / "my.run-redacted.sqlite"
@@ -382,7 +381,7 @@ def test_the_copy_stands_beside_the_recording(run: Run, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {source.name, copy.name}
 
 
-def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
+def test_a_recording_is_never_replaced(run, tmp_path):
     export = recording_with_secrets().write(tmp_path, "run.sqlite")
     report, link = tmp_path / "run.nsys-rep", tmp_path / "link.sqlite"
     report.write_bytes(b"a report")
@@ -397,7 +396,7 @@ def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
         assert link.is_symlink()
 
 
-def test_a_refused_copy_leaves_the_old_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_copy_leaves_the_old_one(run, tmp_path, monkeypatch):
     source, copy = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
     copy.write_bytes(b"the old one")
     keep_any(monkeypatch, "PROCESSES", "name")
@@ -411,7 +410,7 @@ def test_a_refused_copy_leaves_the_old_one(run: Run, tmp_path: Path, monkeypatch
 # Real recordings
 
 
-def test_a_real_export_holds_nothing_of_its_machine(corpus_file: Path, tmp_path: Path) -> None:
+def test_a_real_export_holds_nothing_of_its_machine(corpus_file, tmp_path):
     redaction, target = redact(corpus_file, tmp_path / "copy.sqlite"), tmp_path / "copy.sqlite"
     assert (redaction.removed != {}) == (redaction.searched > 0)
     copy = target.read_bytes()
@@ -426,7 +425,7 @@ def test_a_real_export_holds_nothing_of_its_machine(corpus_file: Path, tmp_path:
 
 @pytest.mark.nsys
 @pytest.mark.skipif(NSYS is None, reason="no nsys: set NSYS=/path/to/nsys, or put it on PATH")
-def test_a_real_recording(tmp_path: Path) -> None:
+def test_a_real_recording(tmp_path):
     code = "print('hello from the program')"
     record = [str(NSYS), "profile", "--trace=nvtx,osrt", "--sample=none", "--cpuctxsw=none", "-o", str(tmp_path / "x")]
     environment = os.environ | {"SECRET_TOKEN": "hunter2hunter2"}
@@ -443,7 +442,7 @@ def test_a_real_recording(tmp_path: Path) -> None:
     assert redaction.removed[Kind.OUTPUT] == 1
 
 
-def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: Path) -> None:
+def test_messages_of_nsys_are_shown_without_what_is_private(run, tmp_path):
     """As in a copy: wherever a message is shown, it is of the same text."""
     from tcprof.api.reading import read
 
@@ -474,7 +473,7 @@ def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: 
         assert "The collector on" in written + done.err
 
 
-def test_a_saved_analysis_needs_no_redaction(run: Run, tmp_path: Path) -> None:
+def test_a_saved_analysis_needs_no_redaction(run, tmp_path):
     saved = tmp_path / "run.tcprof"
     run("save", FIXTURES / "mlp_fp32.sqlite", "-o", saved)
     done = run("redact", saved)

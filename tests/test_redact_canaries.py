@@ -65,7 +65,7 @@ def text_cells(path: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("form", first(1, FORMS))
-def test_text_planted_in_any_cell_is_not_in_the_copy(form: str, tmp_path: Path) -> None:
+def test_text_planted_in_any_cell_is_not_in_the_copy(form, tmp_path):
     source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
     cells = text_cells(source)
     assert {table for table, _ in cells} >= {schema.GPUS.name, schema.METRIC_NAMES.name, schema.SESSION_START.name}
@@ -88,14 +88,14 @@ def test_text_planted_in_any_cell_is_not_in_the_copy(form: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", [f"cu{CANARY}", f"cudaLaunch{CANARY}_v7000", f"cudaLaunchKernel\0{CANARY}"])
-def test_a_call_is_kept_by_its_words(text: str, tmp_path: Path) -> None:
+def test_a_call_is_kept_by_its_words(text, tmp_path):
     builder = recording().row(schema.STRINGS, id=7_777, value=text)
     builder.row(schema.API_CALLS, start=1, end=2, globalTid=1, correlationId=99, nameId=7_777, returnValue=0)
     _, copy = redacted(builder, tmp_path)
     assert not holds(copy)
 
 
-def test_columns_are_kept_by_name(tmp_path: Path) -> None:
+def test_columns_are_kept_by_name(tmp_path):
     builder = recording()
     builder.row("PROCESSES", globalPid=1, **{CANARY: 5})
     result, copy = redacted(builder, tmp_path)
@@ -103,7 +103,7 @@ def test_columns_are_kept_by_name(tmp_path: Path) -> None:
     assert result.columns == (f"PROCESSES.{CANARY}",)
 
 
-def test_columns_that_are_read_are_copied(tmp_path: Path) -> None:
+def test_columns_that_are_read_are_copied(tmp_path):
     tables = [table for table in vars(schema).values() if isinstance(table, TableClause) and table.name in KNOWN_TABLES]
     for table in tables:
         reflected = Table(table.name, MetaData(), *(Column(column.name) for column in table.c))
@@ -118,7 +118,7 @@ KNOWN = "sk-9f8e7d6c5b4a3210"
     "message",
     [f"Cannot open {KNOWN[3:16]}, skipped.", f"Value {KNOWN[:12]}... is too long", f"{KNOWN[-12:]} is unknown"],
 )
-def test_a_message_without_twelve_characters_of_a_known_secret(message: str, tmp_path: Path) -> None:
+def test_a_message_without_twelve_characters_of_a_known_secret(message, tmp_path):
     builder = recording().system("DeviceEnvironment", f"API_TOKEN={KNOWN}").diagnostic("warning", message)
     _, copy = redacted(builder, tmp_path)
     assert not any(holds(copy, KNOWN[start : start + 12]) for start in range(len(KNOWN) - 11))
@@ -134,14 +134,14 @@ def test_a_message_without_twelve_characters_of_a_known_secret(message: str, tmp
         ("Listening on 2001:db8::8a2e:370 for events.", "8a2e"),
     ],
 )
-def test_a_message_without_hosts_and_their_addresses(message: str, private: str, tmp_path: Path) -> None:
+def test_a_message_without_hosts_and_their_addresses(message, private, tmp_path):
     _, copy = redacted(recording().diagnostic("warning", message), tmp_path)
     assert not holds(copy, private)
     assert holds(copy, message.split()[-1])
 
 
 @pytest.mark.parametrize("where", ["header", "freed pages"])
-def test_nothing_of_the_file_around_its_rows_is_copied(where: str, tmp_path: Path) -> None:
+def test_nothing_of_the_file_around_its_rows_is_copied(where, tmp_path):
     planted, copy = tmp_path / "planted.sqlite", tmp_path / "copy.sqlite"
     planted.write_bytes((FIXTURES / "jax_mlp.sqlite").read_bytes())
     with closing(sqlite3.connect(planted)) as connection, connection:
@@ -162,7 +162,7 @@ def test_nothing_of_the_file_around_its_rows_is_copied(where: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("name", "value"), [("PROCESS_0", "Graph"), (f"PROCESS_1:{CANARY}", "Graph")])
-def test_a_setting_is_kept_by_its_whole_name(name: str, value: str, tmp_path: Path) -> None:
+def test_a_setting_is_kept_by_its_whole_name(name, value, tmp_path):
     builder = recording().captured(f"{name}:{CANARY}:CUDA_GRAPH_TRACE_OPTIONS:MODE", value)
     builder.row(schema.EXPORT_METADATA, name=f"EXPORT_SCHEMA_VERSION_{CANARY}", value="1")
     _, copy = redacted(builder, tmp_path)

@@ -9,7 +9,6 @@ from typing import get_args
 import numpy as np
 import pytest
 from builders import TraceBuilder
-from commands import Run
 from plotly_figures import as_plotly
 from report_inputs import make_empty, render_page
 
@@ -65,12 +64,12 @@ def write_trace(
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trace(tmp_path_factory):
     return write_trace(tmp_path_factory.mktemp("roofline"))
 
 
 @pytest.fixture(scope="module")
-def analysis(trace: Path) -> Analysis:
+def analysis(trace):
     return tcprof.read(trace).analysis
 
 
@@ -176,7 +175,7 @@ class TestExport:
         assert set(get_args(FigureName)) == set(FIGURES)
 
     @pytest.mark.parametrize("name", FIGURES)
-    def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):
+    def test_a_page_holds_all_it_needs(self, name, trace, run, tmp_path):
         target = tmp_path / "drawn.html"
         for _ in range(2):  # what tcprof wrote is replaced
             done = run("export", trace, "--figure", name, "-o", target)
@@ -188,20 +187,20 @@ class TestExport:
         assert 'data-figure="figure-data"' in text
         assert list(tmp_path.iterdir()) == [target]
 
-    def test_a_file_of_the_users_is_kept(self, trace: Path, run: Run, tmp_path: Path):
+    def test_a_file_of_the_users_is_kept(self, trace, run, tmp_path):
         target = tmp_path / "drawn.html"
         target.write_text("mine")
         assert run("export", trace, "--figure", "roofline", "-o", target).status == 3
         assert target.read_text() == "mine"
 
-    def test_without_bytes_it_says_what_is_missing(self, run: Run, tmp_path: Path):
+    def test_without_bytes_it_says_what_is_missing(self, run, tmp_path):
         trace, target = write_trace(tmp_path, with_bytes=False), tmp_path / "drawn.html"
         done = run("export", trace, "--figure", "roofline", "-o", target)
         assert done.status == 3
         assert "does not count bytes of device memory" in done.err
         assert not target.exists()
 
-    def test_without_kaleido_it_says_what_to_type(self, trace: Path, run: Run, tmp_path: Path, monkeypatch):
+    def test_without_kaleido_it_says_what_to_type(self, trace, run, tmp_path, monkeypatch):
         real = builtins.__import__
 
         def without(name: str, *rest: object) -> object:
@@ -217,7 +216,7 @@ class TestExport:
 
     @pytest.mark.browser
     @pytest.mark.slow
-    def test_kaleido_draws(self, trace: Path, run: Run, tmp_path: Path):
+    def test_kaleido_draws(self, trace, run, tmp_path):
         pytest.importorskip("kaleido", reason="kaleido is not installed")
         target = tmp_path / "drawn.svg"
         done = run("export", trace, "--figure", "roofline", "-o", target)

@@ -33,7 +33,7 @@ COMMANDS = (
 
 
 @pytest.fixture(params=NAMES)
-def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+def both(request, tmp_path):
     """A recording, and what was saved of it."""
     given = FIXTURES / f"{request.param}.sqlite"
     saved = tmp_path / f"{request.param}.tcprof"
@@ -42,7 +42,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     """A small one."""
     path = tmp_path / "run.tcprof"
     tcprof.read(recording().write(tmp_path, "run.sqlite")).save(path)
@@ -86,7 +86,7 @@ def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+def test_all_commands_say_the_same_of_it(both, run, tmp_path):
     check_same(*both, run, tmp_path / "made")
     assert both[1].stat().st_size < 1_000_000
 
@@ -106,7 +106,7 @@ print(*sys.modules)
 
 
 @pytest.mark.slow
-def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path: Path) -> None:
+def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path):
     saved = tmp_path / "run.tcprof"
     tcprof.read(FIXTURES / "llama.sqlite").save(saved)
     done = subprocess.run([sys.executable, "-c", RUN_ALL, saved], capture_output=True, text=True, check=True)
@@ -117,7 +117,7 @@ def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_comparison_takes_both(run: Run, tmp_path: Path) -> None:
+def test_a_comparison_takes_both(run, tmp_path):
     base, new = (FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "fp16"))
     saved = tmp_path / "mlp_fp32.tcprof"
     tcprof.read(base).save(saved)
@@ -130,7 +130,7 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: values.astype(object) for name, values in categories.items()})
 
 
-def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: tuple[Path, Path]) -> None:
+def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both):
     given, saved = tcprof.read(both[0]), tcprof.read(both[1])
     assert isinstance(vars(saved.analysis)["kernels"], Deferred)
     for name in FRAMES:
@@ -141,7 +141,7 @@ def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: t
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path, check_column_type=False)
 
 
-def test_what_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
+def test_what_could_not_be_read_back_is_not_written(tmp_path):
     analysis = tcprof.read(FIXTURES / "polynomial.sqlite").analysis
     wrong = analysis.replace(kernels=analysis.kernels.assign(lost_ns=-1.0))
     with pytest.raises(ValueError, match="kernels: lost_ns is out of range"):
@@ -149,14 +149,14 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_an_analysis_can_be_pickled() -> None:
+def test_an_analysis_can_be_pickled():
     given = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
     again = pickle.loads(pickle.dumps(given))
     assert repr(again) == repr(given)
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path)
 
 
-def test_what_is_said_is_not_saved_and_a_stranger_s_words_are_not_read(saved: Path, run: Run) -> None:
+def test_what_is_said_is_not_saved_and_a_stranger_s_words_are_not_read(saved, run):
     assert JUDGED not in read_parts(saved)
     expected = run("advise", saved)
     with zipfile.ZipFile(saved, "a") as archive:
@@ -164,7 +164,7 @@ def test_what_is_said_is_not_saved_and_a_stranger_s_words_are_not_read(saved: Pa
     assert run("advise", saved) == expected
 
 
-def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
+def test_the_same_analysis_gives_the_same_bytes(saved, tmp_path):
     other = tmp_path / "other.tcprof"
     tcprof.read(saved).save(other)
     assert other.read_bytes() == saved.read_bytes()
@@ -178,7 +178,7 @@ def texts_of(path: Path) -> list[str]:
     ]
 
 
-def test_nothing_private_is_saved(tmp_path: Path) -> None:
+def test_nothing_private_is_saved(tmp_path):
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
     assert [secret for secret in SECRETS for text in texts_of(path) if secret in text] == []
@@ -186,7 +186,7 @@ def test_nothing_private_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", OF_EACH_KIND, ids=lambda path: path.stem)
-def test_a_saved_fixture_holds_nothing_private(source: Path, tmp_path: Path) -> None:
+def test_a_saved_fixture_holds_nothing_private(source, tmp_path):
     path = tmp_path / "fixture.tcprof"
     tcprof.read(source).save(path)
     assert [word for word in PRIVATE_WORDS for text in texts_of(path) if word in text] == []
@@ -197,7 +197,7 @@ SAVED_TEXTS = {("NVTX_EVENTS", "text"), ("StringIds", "value"), ("DIAGNOSTIC_EVE
 
 
 @pytest.mark.parametrize("form", ["alone", "after a NUL"])
-def test_only_what_the_program_names_is_saved_of_texts(form: str, tmp_path: Path) -> None:
+def test_only_what_the_program_names_is_saved_of_texts(form, tmp_path):
     source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
     planted, saved, found = tmp_path / "planted.sqlite", tmp_path / "planted.tcprof", set()
     cells = text_cells(source)
@@ -214,19 +214,19 @@ def test_only_what_the_program_names_is_saved_of_texts(form: str, tmp_path: Path
     assert (("NVTX_EVENTS", "text") in found) == (form != "after a NUL")  # which ends a text
 
 
-def test_a_string_that_nothing_names_is_not_saved(tmp_path: Path) -> None:
+def test_a_string_that_nothing_names_is_not_saved(tmp_path):
     saved = tmp_path / "run.tcprof"
     tcprof.read(recording().row(schema.STRINGS, id=9_999, value=CANARY).write(tmp_path, "run.sqlite")).save(saved)
     assert not any(CANARY in text for text in texts_of(saved))
 
 
-def test_pandas_reads_a_frame_in_three_lines(saved: Path) -> None:
+def test_pandas_reads_a_frame_in_three_lines(saved):
     with zipfile.ZipFile(saved) as archive:
         ranges = pd.read_parquet(io.BytesIO(archive.read("ranges.parquet")))
     assert ranges["path"].tolist() == ["", "step", "step / forward"]
 
 
-def test_the_command_replaces_no_recording(run: Run, tmp_path: Path, monkeypatch) -> None:
+def test_the_command_replaces_no_recording(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = recording().write(tmp_path, "run.sqlite")
     done = run("save", given)
@@ -238,7 +238,7 @@ def test_the_command_replaces_no_recording(run: Run, tmp_path: Path, monkeypatch
     assert run("redact", "run.tcprof").status == 3
 
 
-def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_other_options_than_it_was_saved_with_need_the_recording(run, saved, tmp_path):
     for option in ("--window host", "--warm-up 1", "--peak-tflops 100"):
         done = run("ranges", saved, *option.split())
         assert done.status == 3, option
@@ -250,7 +250,7 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
 
 
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])
-def test_a_program_without_kernels_is_saved_too(builder: TraceBuilder, tmp_path: Path) -> None:
+def test_a_program_without_kernels_is_saved_too(builder, tmp_path):
     path = tmp_path / "empty.tcprof"
     given = tcprof.read(builder.write(tmp_path, "run.sqlite"))
     given.save(path)
@@ -261,7 +261,7 @@ def test_a_program_without_kernels_is_saved_too(builder: TraceBuilder, tmp_path:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists the threads in /proc")
 @pytest.mark.parametrize("args", [("ranges", FIXTURES / "mlp_fp16.sqlite"), ("ranks", FIXTURES / "jobs" / "more-work")])
-def test_no_thread_of_arrow_outlives_a_command(args: tuple[str, Path], tmp_path: Path) -> None:
+def test_no_thread_of_arrow_outlives_a_command(args, tmp_path):
     # One that holds the last reference to something of Python's takes the interpreter's lock as that ends: an abort.
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom tcprof.cli import main\ntry: main()\nfinally:\n"

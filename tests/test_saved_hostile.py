@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from builders import TraceBuilder
-from commands import Run
 from saved_files import Change, bytes_of, change, column, document, read_parts, rows, table_of
 from slow import first
 
@@ -37,7 +36,7 @@ def steps() -> TraceBuilder:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def whole(tmp_path_factory):
     """A saved analysis."""
     folder = tmp_path_factory.mktemp("whole")
     tcprof.read(steps().write(folder, "run.sqlite")).save(folder / "run.tcprof")
@@ -45,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def saved(whole: bytes, tmp_path: Path) -> Path:
+def saved(whole, tmp_path):
     """Its file."""
     path = tmp_path / "run.tcprof"
     path.write_bytes(whole)
@@ -129,7 +128,7 @@ def bomb_of_texts(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
-def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Path) -> None:
+def test_what_is_damaged_is_told(kind, saved, run, tmp_path):
     (tmp_path / "other").write_bytes(read_parts(saved)["paths.parquet"])
     DAMAGED[kind](saved)
     for command in COMMANDS:
@@ -141,12 +140,12 @@ def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Pat
         [tcprof.read(saved).findings, *(frame_of(tcprof.read(saved).analysis, name) for name in FRAMES)]
 
 
-def test_other_figures_than_were_judged_are_judged_anew(saved: Path) -> None:
+def test_other_figures_than_were_judged_are_judged_anew(saved):
     change(saved, "step_summary.parquet", column("tensor_active_mean_pct", lambda values: [12.5] * len(values)))
     assert "12.5 %" in tcprof.read(saved).verdict[0]
 
 
-def test_a_file_that_an_older_version_saved_otherwise_names_it(saved: Path) -> None:
+def test_a_file_that_an_older_version_saved_otherwise_names_it(saved):
     for kept in ("0.1.0", "\x1b[31m0.1.0"):
         change(saved, ABOUT, document(tcprof=kept, identity=None))
         with pytest.raises(InputError, match=r"saved by tcprof .*0\.1\.0, and this is \d") as refused:
@@ -154,7 +153,7 @@ def test_a_file_that_an_older_version_saved_otherwise_names_it(saved: Path) -> N
         assert "\x1b" not in str(refused.value)
 
 
-def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
+def test_what_only_has_the_name_is_no_saved_analysis(tmp_path):
     for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError):
@@ -164,20 +163,20 @@ def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
         tcprof.read(tmp_path / "folder.tcprof")
 
 
-def test_a_column_that_a_recording_may_lack_is_unknown(saved: Path, run: Run) -> None:
+def test_a_column_that_a_recording_may_lack_is_unknown(saved, run):
     change(saved, "kernel_instances.parquet", lambda content: bytes_of(table_of(content).drop_columns("useful_flop")))
     assert np.isnan(tcprof.read(saved).analysis.column("kernel_instances", "useful_flop")).all()
     assert run("show", saved).status == 0
 
 
-def test_a_page_is_written_of_steps_whose_times_are_unknown(saved: Path, run: Run, tmp_path: Path) -> None:
+def test_a_page_is_written_of_steps_whose_times_are_unknown(saved, run, tmp_path):
     times = ["step_ns", "step_low_ns", "step_high_ns", "total_ns"]
     change(saved, "step_summary.parquet", lambda content: bytes_of(table_of(content).drop_columns(times)))
     assert run("report", saved, "-o", tmp_path / "page.html").status == 0
 
 
 @pytest.mark.parametrize("name", first(3, FRAMES))
-def test_each_column_is_held_against_what_it_promises(name: str, saved: Path, whole: bytes) -> None:
+def test_each_column_is_held_against_what_it_promises(name, saved, whole):
     schema, part = FRAMES[name], f"{name}.parquet"
     table = table_of(read_parts(saved)[part])
     if not len(table):
@@ -196,7 +195,7 @@ def test_each_column_is_held_against_what_it_promises(name: str, saved: Path, wh
 
 
 @pytest.mark.parametrize("name", [name for name, schema in FRAMES.items() if schema.key])
-def test_no_row_comes_twice(name: str, saved: Path) -> None:
+def test_no_row_comes_twice(name, saved):
     if not SavedFile(saved).count(name):
         pytest.skip("the recording has none")
     change(saved, f"{name}.parquet", rows(lambda count: [*range(count), 0]))
@@ -212,7 +211,7 @@ def leaves(value: object, place: tuple[object, ...] = ()) -> Iterator[tuple[obje
         yield from leaves(each, (*place, key))
 
 
-def test_each_value_of_the_document_is_held_against_its_type(saved: Path) -> None:
+def test_each_value_of_the_document_is_held_against_its_type(saved):
     given = json.loads(read_parts(saved)[ABOUT])
     places = [place for place in leaves(given) if place and place[:1] != ("fingerprint",)]
     assert len(places) > 30

@@ -12,7 +12,7 @@ def start(script: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_signal_to_a_command_removes_its_folders(tmp_path: Path):
+def test_a_signal_to_a_command_removes_its_folders(tmp_path):
     """A command that waits while it writes, which only a signal ends."""
     script = f"""
 import os, signal, sys, time

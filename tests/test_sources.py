@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from builders import TraceBuilder, open_source
-from commands import Run
 
 import tcprof
 from tcprof.errors import InputError, OutputError
@@ -87,7 +86,7 @@ JSON = SourceType(
 
 
 @pytest.fixture
-def json_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def json_is_read(monkeypatch):
     monkeypatch.setattr(registry, "SOURCE_TYPES", (JSON, *registry.SOURCE_TYPES))
 
 
@@ -119,7 +118,7 @@ def write_json(path: Path, start_ns: int = 20_000) -> Path:
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
+def test_a_second_source_is_analyzed_like_the_first(tmp_path):
     analysis = tcprof.read(write_json(tmp_path / "run.json"))
     assert analysis.recording.file == "run.json"
     step = analysis.ranges.set_index("path").loc["step"]
@@ -129,7 +128,7 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: Path, run: Run) -> None:
+def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path, run):
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
@@ -140,7 +139,7 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: 
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: Run) -> None:
+def test_a_file_of_another_source_is_never_overwritten(tmp_path, run):
     path, other = write_json(tmp_path / "run.json"), write_json(tmp_path / "other.data")
     before = other.read_bytes()
     for command in ("ranges", "report"):
@@ -151,13 +150,13 @@ def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: Run)
     assert other.read_bytes() == before
 
 
-def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
+def test_a_report_and_its_export_are_one_recording(tmp_path):
     for name in ("a.sqlite", "b.nsys-rep", "b.qdrep", "b.sqlite", "c.qdrep", "c.sqlite", "d.json", ".e.sqlite"):
         (tmp_path / name).touch()
     assert [path.name for path in find_recordings(tmp_path)] == ["a.sqlite", "b.nsys-rep", "c.qdrep"]
 
 
-def test_a_saved_analysis_beside_its_recording_is_no_second_one(tmp_path: Path) -> None:
+def test_a_saved_analysis_beside_its_recording_is_no_second_one(tmp_path):
     names = ("a.nsys-rep", "a.sqlite", "a.tcprof", "b.tcprof", "b-1.tcprof", "b-1.sqlite", "b-2.tcprof")
     for name in names:
         (tmp_path / name).touch()
@@ -169,7 +168,7 @@ def test_a_saved_analysis_beside_its_recording_is_no_second_one(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_decides_and_not_the_name(tmp_path, monkeypatch):
     monkeypatch.setattr(nsys, "find_nsys", lambda: pytest.fail("sent to nsys"))
     for name in ("run.nsys-rep", "run.sqlite", "run"):
         assert isinstance(open_source(write_json(tmp_path / name)), JsonSource)
@@ -177,7 +176,7 @@ def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert isinstance(open_source(recording), NsysExport)
 
 
-def test_a_report_is_read_by_its_export(tmp_path: Path) -> None:
+def test_a_report_is_read_by_its_export(tmp_path):
     export = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "run.sqlite")
     report = tmp_path / "run.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
@@ -185,7 +184,7 @@ def test_a_report_is_read_by_its_export(tmp_path: Path) -> None:
     assert open_source(report).path == export
 
 
-def test_a_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_without_nsys(tmp_path, monkeypatch):
     def absent() -> None:
         raise tcprof.NsysError("no nsys was found", "Install it.")
 
@@ -197,7 +196,7 @@ def test_a_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("content", [b'{"frames": {}}', b"hello, world\n" * 100, b"a", b"SQLite"])
-def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_no_source_knows(content, tmp_path):
     path = tmp_path / "run.bin"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -211,7 +210,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_all_sources_are_named(tmp_path: Path) -> None:
+def test_all_sources_are_named(tmp_path):
     (tmp_path / "run.txt").write_text("hello")
     with pytest.raises(InputError, match="can read: recordings as JSON, saved analyses"):
         open_source(tmp_path / "run.txt")
@@ -228,7 +227,7 @@ def test_all_sources_are_named(tmp_path: Path) -> None:
         (b"NVIDIA Tegra Profiler Report 2025", "an nsys report, not its SQLite export"),
     ],
 )
-def test_damaged_files_are_told_from_foreign_ones(content: bytes | None, said: str, tmp_path: Path) -> None:
+def test_damaged_files_are_told_from_foreign_ones(content, said, tmp_path):
     path = tmp_path / "run.sqlite"
     if content is not None:
         path.write_bytes(content)

@@ -56,17 +56,17 @@ class Event:
 
 
 @pytest.fixture
-def cuda() -> Cuda:
+def cuda():
     return Cuda()
 
 
 @pytest.fixture
-def lines() -> list[str]:
+def lines():
     return []
 
 
 @pytest.fixture
-def times(lines: list[str], cuda: Cuda) -> StepTimes:
+def times(lines, cuda):
     return StepTimes(lines.append, SimpleNamespace(cuda=cuda))
 
 
@@ -77,7 +77,7 @@ def train(times: StepTimes, cuda: Cuda, count: int, milliseconds: float = STEP_M
         times.end(handle)
 
 
-def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
+def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times, cuda, lines):
     train(times, cuda, 50)
     assert not lines  # the GPU is still at the first
     cuda.reached_ms += 10.5 * STEP_MS
@@ -91,7 +91,7 @@ def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times: StepTimes, cuda: 
     assert (steps[:, 3] == 1).all()
 
 
-def test_short_steps_are_timed_together(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
+def test_short_steps_are_timed_together(times, cuda, lines):
     for _ in range(100):
         train(times, cuda, 1, 1.0)
         cuda.reached_ms = cuda.given_ms
@@ -100,7 +100,7 @@ def test_short_steps_are_timed_together(times: StepTimes, cuda: Cuda, lines: lis
     assert steps[2] - steps[1] == 21e6
 
 
-def test_steps_before_the_first_use_of_cuda_are_the_host_s(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
+def test_steps_before_the_first_use_of_cuda_are_the_host_s(times, cuda, lines):
     cuda.is_on = False
     train(times, cuda, 2)
     assert len(lines) == 1
@@ -110,7 +110,7 @@ def test_steps_before_the_first_use_of_cuda_are_the_host_s(times: StepTimes, cud
     assert lines
 
 
-def test_no_event_is_recorded_into_a_graph(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
+def test_no_event_is_recorded_into_a_graph(times, cuda, lines):
     cuda.is_capturing = True
     train(times, cuda, 2)
     assert len(lines) == 1

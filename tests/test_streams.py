@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.fixture
-def terminals(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+def terminals(monkeypatch):
     """Runs the command line with both streams a terminal without colours."""
 
     def run_command(*args: object) -> tuple[int, str, str]:
@@ -167,7 +166,7 @@ def command_of(*args: object) -> list[str]:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
+def small(tmp_path):
     return small_trace(tmp_path)
 
 
@@ -178,7 +177,7 @@ def shell(line: str, *args: object, **variables: str) -> subprocess.CompletedPro
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_an_error_of_the_output(small: Path) -> None:
+def test_a_full_disk_is_an_error_of_the_output(small):
     done = shell('"$@" > /dev/full', "ranges", small, "--format", "json")
     assert done.returncode == 3
     assert done.stderr.decode().splitlines()[-2:] == [
@@ -187,7 +186,7 @@ def test_a_full_disk_is_an_error_of_the_output(small: Path) -> None:
     ]
 
 
-def test_a_reader_that_has_gone_ends_it_quietly(small: Path) -> None:
+def test_a_reader_that_has_gone_ends_it_quietly(small):
     done = shell('"$@" | true; exit ${PIPESTATUS[0]}', "ranges", small, "--format", "json")
     assert done.returncode == 141
     assert b"Traceback" not in done.stderr
@@ -208,7 +207,7 @@ def test_a_stream_that_lacks_characters_gets_question_marks(run, tmp_path, monke
 
 
 @pytest.mark.slow
-def test_a_real_terminal_has_its_width_and_gets_nothing_that_acts(tmp_path: Path) -> None:
+def test_a_real_terminal_has_its_width_and_gets_nothing_that_acts(tmp_path):
     path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 66))
@@ -231,7 +230,7 @@ def test_a_real_terminal_has_its_width_and_gets_nothing_that_acts(tmp_path: Path
     assert 50 < max(map(len, got.decode().splitlines())) <= 66
 
 
-def test_everything_that_commands_say_goes_through_one_module() -> None:
+def test_everything_that_commands_say_goes_through_one_module():
     """Whatever is printed elsewhere would reach the terminal as it is."""
     folder = Path(cli.__file__).parent
     assert Path(streams.__file__).parent == folder

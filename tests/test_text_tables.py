@@ -2,11 +2,9 @@
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES, small_trace
-from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,11 +37,11 @@ COMMANDS = {
         ("FP32 matmuls → FP16 tensor kernels", 20, "FP…atmuls → FP…rnels"),
     ],
 )
-def test_a_long_name_loses_its_middle(text: str, room: int, shortened: str) -> None:
+def test_a_long_name_loses_its_middle(text, room, shortened):
     assert shorten(text, room) == shortened
 
 
-def test_kernels_of_one_name_have_their_grid() -> None:
+def test_kernels_of_one_name_have_their_grid():
     names = [f"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize{tile}x8_stage3_ffma" for tile in (32, 32, 64)]
     grids = ["8x4x1 128x1x1", "16x4x1 128x1x1", "8x4x1 128x1x1"]
     rows = (Row(name, CELLS, tag=grid) for name, grid in zip(names, grids, strict=True))
@@ -54,7 +52,7 @@ def test_kernels_of_one_name_have_their_grid() -> None:
 @pytest.mark.parametrize(
     "value", ["5.2 %", "1.24 ms", "90 µs", "3 s", "762 TFLOP/s", "+37.5 points", "4.0 MiB", "20 kHz"]
 )
-def test_a_value_and_its_unit_stay_in_one_line(value: str) -> None:
+def test_a_value_and_its_unit_stay_in_one_line(value):
     text = f"It is {value}, then {value}: or ({value}) of 12 steps in 3 epochs and {value}"
     for width in range(16, 60):
         lines = fill(text, width).splitlines()
@@ -64,7 +62,7 @@ def test_a_value_and_its_unit_stay_in_one_line(value: str) -> None:
 
 
 @given(st.text(max_size=60), st.integers(8, 40))
-def test_no_name_is_wider_than_its_space(name: str, room: int) -> None:
+def test_no_name_is_wider_than_its_space(name, room):
     shortened = shorten(name, room)
     assert width_of(shortened) <= room
     assert shortened == name or (width_of(name) > room and "…" in shortened)
@@ -82,7 +80,7 @@ CELLS = (Cell("1.00 ms"), Cell("10.0 µs"), Cell("12"))
 LONG = "a_name_of_thirty_letters_in_all"
 
 
-def test_the_columns_that_matter_least_leave_first_and_it_is_said() -> None:
+def test_the_columns_that_matter_least_leave_first_and_it_is_said():
     table = table_of(Row(LONG, CELLS))
     assert "Left out" not in render_table(table, Style(61))
     shown = render_table(table, Style(56)).splitlines()
@@ -97,14 +95,14 @@ def test_the_columns_that_matter_least_leave_first_and_it_is_said() -> None:
     assert max(map(len, stays)) <= 50, "then names give way"
 
 
-def test_wide_characters_keep_columns_aligned() -> None:
+def test_wide_characters_keep_columns_aligned():
     table = table_of(Row("注意力", CELLS), Row("forward", CELLS), Row("モデル" * 30, CELLS))
     lines = render_table(table, Style(80)).splitlines()
     assert len({width_of(line) for line in lines[2:5]}) == 1
     assert "…" in lines[4]
 
 
-def test_paragraphs_break_between_words_and_count_columns() -> None:
+def test_paragraphs_break_between_words_and_count_columns():
     words = ["注意力", "--warm-up", "/a/path/" + "x" * 50, "模型", "forward"] * 6
     lines = fill(" ".join(words), 40, margin="  ").splitlines()
     assert " ".join(lines).split() == words
@@ -118,9 +116,7 @@ ALIKE = [(command, width) for command, width in WIDTHS if (width > 80 and comman
 
 
 @pytest.mark.parametrize(("command", "width"), [*(each for each in WIDTHS if each not in ALIKE)])
-def test_tables_fit_the_width_in_lines_of_one_row(
-    command: str, width: int, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_fit_the_width_in_lines_of_one_row(command, width, run, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = run(*COMMANDS[command]).out.splitlines()
     assert max(map(width_of, lines)) <= width
@@ -137,9 +133,7 @@ def test_tables_fit_the_width_in_lines_of_one_row(
 
 
 @pytest.mark.parametrize(("columns", "width"), [("100", 100), ("nonsense", 120)])
-def test_a_pipe_has_as_many_columns_as_the_environment_says(
-    columns: str, width: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_has_as_many_columns_as_the_environment_says(columns, width, run, tmp_path, monkeypatch):
     path = small_trace(tmp_path, f"{'long-' * 20}.sqlite")
     monkeypatch.delenv("COLUMNS")
     if columns:

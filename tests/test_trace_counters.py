@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import FIXTURES
-from commands import Run
 from test_jax_trace import JaxWriter
 from test_kineto import TraceWriter
 
@@ -53,7 +52,7 @@ def every(period: float, **values: float) -> list[dict[str, Any]]:
         ({"dram__bytes_read.sum": 4000.0, "sm__inst_executed.avg.per_cycle_active": 2.0}, None),
     ],
 )
-def test_metrics_are_known_by_the_names_that_ncu_has(values, percent, tmp_path: Path) -> None:
+def test_metrics_are_known_by_the_names_that_ncu_has(values, percent, tmp_path):
     report = tcprof.read(traced(tmp_path / "a.json", *every(100, **values)))
     sampled = report.samples["tensor_active_pct"].dropna().unique().tolist()
     assert sampled == ([pytest.approx(percent)] if percent else [])
@@ -62,14 +61,14 @@ def test_metrics_are_known_by_the_names_that_ncu_has(values, percent, tmp_path: 
     assert any("shares of active cycles" in what for what in told) == (values.keys() == {OF_ACTIVE})
 
 
-def test_a_sample_holds_from_its_event_to_the_next(tmp_path: Path) -> None:
+def test_a_sample_holds_from_its_event_to_the_next(tmp_path):
     samples = tcprof.read(traced(tmp_path / "a.json", *every(500, **{TENSOR: 3.5}))).samples
     assert (samples["end_ns"] - samples["start_ns"]).unique().tolist() == [500 * US]
     assert samples["tensor_active_pct"].unique().tolist() == [3.5]
 
 
 @pytest.mark.parametrize("named", [TENSOR, "SM Instructions - Tensor Active (%)"])
-def test_counters_of_xla(named: str, tmp_path: Path) -> None:
+def test_counters_of_xla(named, tmp_path):
     writer = JaxWriter()
     for number in range(STEPS):
         writer.step(number, STEP_US * number)
@@ -90,7 +89,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_doubtful_reading_is_a_fault(kind: str, tmp_path: Path, run: Run) -> None:
+def test_a_doubtful_reading_is_a_fault(kind, tmp_path, run):
     value, told = BAD[kind]
     path = traced(
         tmp_path / "a.json", *every(100, **{TENSOR: 5.0}), counter(1e12 if kind == "far" else 50, **{TENSOR: value})
@@ -113,14 +112,14 @@ def test_a_doubtful_reading_is_a_fault(kind: str, tmp_path: Path, run: Run) -> N
         {"ph": "C", "name": TENSOR, "pid": 0, "ts": 5},
     ],
 )
-def test_hostile_counters(event: dict[str, Any], tmp_path: Path, run: Run) -> None:
+def test_hostile_counters(event, tmp_path, run):
     writer = TraceWriter()
     writer.step(0, 0)
     writer.events.append(event)
     assert run("show", writer.write(tmp_path / "a.json")).status == 0
 
 
-def test_counters_of_a_number_that_two_ranks_gave_their_gpus_are_left_out(tmp_path: Path) -> None:
+def test_counters_of_a_number_that_two_ranks_gave_their_gpus_are_left_out(tmp_path):
     path = traced(tmp_path / "a.json", *every(100, **{TENSOR: 5.0}))
     content = json.loads(path.read_text())
     other = [{**each, "pid": 9} for each in content["traceEvents"] if each.get("cat") == "cuda_runtime"]
@@ -163,7 +162,7 @@ def as_trace(recording: Path, path: Path, period_ns: float) -> Path:
 
 
 @pytest.mark.parametrize("name", ["transformer_eager", "mlp_fp16"])
-def test_samples_of_a_millisecond_give_what_shorter_ones_give(name: str, tmp_path: Path) -> None:
+def test_samples_of_a_millisecond_give_what_shorter_ones_give(name, tmp_path):
     recording = FIXTURES / f"{name}.sqlite"
     exact, coarse = tcprof.read(recording), tcprof.read(as_trace(recording, tmp_path / "a.json", 1e6))
     assert coarse.step_summary["tensor_active_mean_pct"].tolist() == pytest.approx(

@@ -34,7 +34,7 @@ def analysis():
     return tcprof.read(FIXTURES / "mlp_fp16.sqlite")
 
 
-def test_wandb_gets_all_figures_by_one_call(analysis) -> None:
+def test_wandb_gets_all_figures_by_one_call(analysis):
     run = Wandb()
     metrics = tcprof.log(analysis, run)
     assert run.logged == [metrics]
@@ -44,7 +44,7 @@ def test_wandb_gets_all_figures_by_one_call(analysis) -> None:
     assert step == pytest.approx(analysis.kinds["step_time_ns"].iloc[0])
 
 
-def test_mlflow_gets_them_in_the_run_that_is_given(analysis, monkeypatch) -> None:
+def test_mlflow_gets_them_in_the_run_that_is_given(analysis, monkeypatch):
     module = Mlflow()
     metrics = tcprof.log(analysis, module)
     monkeypatch.setitem(sys.modules, "mlflow", module)
@@ -52,6 +52,6 @@ def test_mlflow_gets_them_in_the_run_that_is_given(analysis, monkeypatch) -> Non
     assert module.logged == [(metrics, None), (metrics, "abc")]
 
 
-def test_what_is_no_run_is_refused(analysis) -> None:
+def test_what_is_no_run_is_refused(analysis):
     with pytest.raises(tcprof.UsageError, match=r"wandb\.init"):
         tcprof.log(analysis, object())

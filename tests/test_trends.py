@@ -2,7 +2,6 @@
 
 import json
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +38,7 @@ def view(store, confirm=False, **options) -> Document:
     return view_trends(read_trends(store, **options), lambda *sides: explain_step(store, *sides), confirm, None)
 
 
-def test_a_change_is_told_with_its_commit_and_both_levels(tmp_path: Path) -> None:
+def test_a_change_is_told_with_its_commit_and_both_levels(tmp_path):
     drivers = ["570.1"] * 40 + ["580.2"] * 20
     values = {STEP_TIME: stepping(0, 14e6, 14.9e6), IDLE: stepping(1, 20, 24)}
     text = shown(view(make_store(tmp_path, values, driver_version=drivers)))
@@ -48,7 +47,7 @@ def test_a_change_is_told_with_its_commit_and_both_levels(tmp_path: Path) -> Non
     assert all(part in text for part in (commits, levels, "570.1 → 580.2", "tcprof history add --keep"))
 
 
-def test_too_few_recordings_have_no_level(tmp_path: Path) -> None:
+def test_too_few_recordings_have_no_level(tmp_path):
     for count, verdict, drawn in ((5, "too few", False), (30, "steady", True)):
         (tmp_path / verdict).mkdir()
         (trend,) = read_trends(make_store(tmp_path / verdict, {STEP_TIME: (14e6 * noise(count)).tolist()}))
@@ -60,7 +59,7 @@ def test_too_few_recordings_have_no_level(tmp_path: Path) -> None:
         assert ("level" in [trace["name"] for trace in figure_trend(trend, {}).data]) == drawn
 
 
-def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:
+def test_an_unconfirmed_step_says_what_to_record(tmp_path):
     store = make_store(tmp_path, {STEP_TIME: [*(14e6 * noise(30)).tolist(), 16e6]})
     text = " ".join(shown(view(store, confirm=True)).split())
     assert text.startswith("Unconfirmed")
@@ -68,7 +67,7 @@ def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:
     assert "tcprof profile --repeat 3 -o confirm train.py" in text
 
 
-def test_an_accepted_level_is_the_baseline(tmp_path: Path) -> None:
+def test_an_accepted_level_is_the_baseline(tmp_path):
     store = make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6), IDLE: (20 * noise(60, 3)).tolist()})
     store.accept(find_commit(store, "00000040"), "a larger model")
     text = shown(view(store))
@@ -77,7 +76,7 @@ def test_an_accepted_level_is_the_baseline(tmp_path: Path) -> None:
     assert text.count("→") == 2  # the step time's, and the commits': idle did not change there
 
 
-def test_commits_are_found_by_how_they_begin(tmp_path: Path) -> None:
+def test_commits_are_found_by_how_they_begin(tmp_path):
     store = make_store(tmp_path, {STEP_TIME: [1.0] * 4}, ["abcd11", "abcd22", "ffff00", "ffff00"])
     assert find_commit(store, "abcd2") == "abcd22"
     assert find_commit(store, "ffff") == "ffff00"
@@ -86,7 +85,7 @@ def test_commits_are_found_by_how_they_begin(tmp_path: Path) -> None:
             find_commit(store, wrong)
 
 
-def test_series_of_other_facts_are_others(tmp_path: Path) -> None:
+def test_series_of_other_facts_are_others(tmp_path):
     values = {STEP_TIME: stepping(0, 14e6, 15e6)}
     store = make_store(tmp_path, values, config=["batch=8"] * 59 + ["batch=16"])
     assert read_trends(store) == []
@@ -103,7 +102,7 @@ def test_series_of_other_facts_are_others(tmp_path: Path) -> None:
         ("", {"": 4}, ""),
     ],
 )
-def test_branches_are_not_mixed(tmp_path: Path, monkeypatch, checked_out, branches, chosen) -> None:
+def test_branches_are_not_mixed(tmp_path, monkeypatch, checked_out, branches, chosen):
     monkeypatch.setattr(trends, "current_branch", lambda: checked_out)
     columns = [name for name, count in branches.items() for _ in range(count)]
     store = make_store(tmp_path, {STEP_TIME: [1.0] * len(columns)}, branch=columns)
@@ -117,7 +116,7 @@ def test_branches_are_not_mixed(tmp_path: Path, monkeypatch, checked_out, branch
         assert set(found.points["branch"]) == {other}
 
 
-def test_what_is_asked_for_and_is_not_there(tmp_path: Path) -> None:
+def test_what_is_asked_for_and_is_not_there(tmp_path):
     store = make_store(tmp_path, {STEP_TIME: [1.0] * 4})
     for options in ({"branch": "none"}, {"program": "none"}, {"metrics": ["speed"]}):
         with pytest.raises(UsageError):
@@ -128,7 +127,7 @@ def test_what_is_asked_for_and_is_not_there(tmp_path: Path) -> None:
         read_trends(open_store(f"sqlite:///{tmp_path / 'empty' / 'history.db'}"))
 
 
-def test_kept_analyses_say_what_changed(tmp_path: Path) -> None:
+def test_kept_analyses_say_what_changed(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'history.db'}")
     for commit, name in (("a" * 8, "mlp_fp32"), ("b" * 8, "mlp_fp16")):
         store.add([tcprof.read(FIXTURES / f"{name}.sqlite").analysis], Facts(commit=commit, program="mlp"), keep=True)
@@ -138,7 +137,7 @@ def test_kept_analyses_say_what_changed(tmp_path: Path) -> None:
     assert explain_step(store, runs[:1].assign(kept=False), runs[1:]) == ()
 
 
-def test_json_and_csv_have_every_point_with_its_level(tmp_path: Path) -> None:
+def test_json_and_csv_have_every_point_with_its_level(tmp_path):
     document = view(make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)}))
     data = json.loads(shown(document, "json"))
     (series,) = data["series"]
@@ -151,7 +150,7 @@ def test_json_and_csv_have_every_point_with_its_level(tmp_path: Path) -> None:
     )
 
 
-def test_the_commands_on_a_store(tmp_path: Path, run) -> None:
+def test_the_commands_on_a_store(tmp_path, run):
     make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
     store = ("--store", f"sqlite:///{tmp_path / 'history.db'}")
     before = run("history", "trend", *store)
@@ -169,7 +168,7 @@ def test_the_commands_on_a_store(tmp_path: Path, run) -> None:
     assert run("history", "trend", "--store", f"sqlite:///{tmp_path / 'none.db'}").status == 3
 
 
-def test_a_page_obeys_the_rules_of_outputs(tmp_path: Path, run) -> None:
+def test_a_page_obeys_the_rules_of_outputs(tmp_path, run):
     make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
     store, page = ("--store", f"sqlite:///{tmp_path / 'history.db'}"), tmp_path / "trend.html"
     page.write_text("notes of somebody")

@@ -25,13 +25,13 @@ def outputs(notebook, folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def without_nsys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def without_nsys(monkeypatch, tmp_path):
     monkeypatch.setenv("TCPROF_NSYS", str(tmp_path / "absent"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_tutorial(without_nsys: None) -> None:
+def test_the_tutorial(without_nsys):
     """But for the recording, which says that it is left out."""
     notebook = nbformat.read(ROOT / "docs" / "tutorial.ipynb", as_version=4)
     nbformat.validate(notebook)
@@ -49,7 +49,7 @@ def test_the_tutorial(without_nsys: None) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_errors_are_messages(without_nsys: None, tmp_path: Path) -> None:
+def test_errors_are_messages(without_nsys, tmp_path):
     cells = ["%load_ext tcprof", "%tcprof absent.sqlite", "%tcprof", "%%tcprof a b\npass"]
     _, absent, none, several = run(cells, tmp_path)
     assert "tcprof: absent.sqlite does not exist." in absent

@@ -164,7 +164,7 @@ def test_a_text_is_a_defect_of_the_caller(function, value):
         function(value)
 
 
-def test_no_zero_has_a_sign() -> None:
+def test_no_zero_has_a_sign():
     """What rounding leaves below a picosecond is 0, and a small negative number never reads -0."""
     assert [units.format_ns(value) for value in (-1e-10, 1e-10, -0.0004)] == ["0 ns"] * 3
     shown = [

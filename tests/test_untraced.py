@@ -86,20 +86,20 @@ def measured(kind: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_process_is_seen(kind: str) -> None:
+def test_another_process_is_seen(kind):
     assert measured(kind).groupby("seed")["seen"].first().mean() >= DETECTED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_intervals_hold_or_kernels_are_unresolved_beside_another_process(kind: str) -> None:
+def test_intervals_hold_or_kernels_are_unresolved_beside_another_process(kind):
     found = measured(kind)
     found = found[found["seen"]]
     assert (found["held"] | ~found["resolved"]).mean() >= COVER
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_program_alone_raises_no_alarm(seed: int) -> None:
+def test_a_program_alone_raises_no_alarm(seed):
     found = seen(alone(seed))
     assert not found.is_notable
     assert not found.doubt(np.ones(1)).any()
@@ -107,14 +107,14 @@ def test_a_program_alone_raises_no_alarm(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_process_is_seen_where_the_traced_work_leaves_hardly_any_pauses(kind: str) -> None:
+def test_another_process_is_seen_where_the_traced_work_leaves_hardly_any_pauses(kind):
     missed = [seed for seed in BUSY[kind] if not seen(shared(busy(seed), seed, kind)).is_notable]
     assert not missed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "kind"), first(2, [(seed, kind) for seed in (1, 4, 0, 3, 7) for kind in KINDS]))
-def test_intervals_hold_beside_a_process_that_no_pause_shows(seed: int, kind: str) -> None:
+def test_intervals_hold_beside_a_process_that_no_pause_shows(seed, kind):
     world = shared(busy(seed), seed, kind)
     assert not seen(world).in_pauses
     found = world.measure(PLAIN)
@@ -127,7 +127,7 @@ SAMPLERS = (PLAIN, Sampler(rounded=True), Sampler(late=20_000), Sampler(late=-5_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_busy_program_alone_shows_nothing_under_its_quiet_kernels(sampler: Sampler) -> None:
+def test_a_busy_program_alone_shows_nothing_under_its_quiet_kernels(sampler):
     for seed in range(4):
         found = seen(busy(seed), sampler)
         assert found.quiet.ns
@@ -144,7 +144,7 @@ def quiet_program(other: Kernel, *, at_once: bool = False) -> World:
 
 
 @pytest.mark.parametrize("name", ["gemm", "graph"])
-def test_traced_work_on_another_stream_or_before_is_no_other_process(name: str) -> None:
+def test_traced_work_on_another_stream_or_before_is_no_other_process(name):
     after, at_once = (quiet_program(Kernel(name, 150, 0.5), at_once=each) for each in (False, True))
     untraced = tuple(replace(kernel, name=UNTRACED) if kernel.name == name else kernel for kernel in at_once.kernels)
     assert seen(replace(at_once, kernels=untraced)).is_notable
@@ -152,23 +152,23 @@ def test_traced_work_on_another_stream_or_before_is_no_other_process(name: str) 
     assert not seen(after).is_notable
 
 
-def test_a_kernel_that_counts_against_its_name_is_no_other_process() -> None:
+def test_a_kernel_that_counts_against_its_name_is_no_other_process():
     assert not seen(quiet_program(Kernel(ELEMENTWISE.format("misnamed"), 400, 0.5))).is_notable
 
 
-def test_kernels_that_differ_but_whose_names_tell_nothing_are_no_other_process() -> None:
+def test_kernels_that_differ_but_whose_names_tell_nothing_are_no_other_process():
     twins = [Kernel("mine", 400, 0)] * 9 + [Kernel("mine", 400, 0.5)]
     assert not seen(make_world(twins, 10, gap_us=0.5, idle=0)).is_notable
 
 
 @pytest.mark.usefixtures("shared_reads")
-def test_fixtures_raise_no_alarm(fixture_file) -> None:
+def test_fixtures_raise_no_alarm(fixture_file):
     assert not [
         text for text in tcprof.read(fixture_file).faults if "trace does not show" in text or "drift apart" in text
     ]
 
 
-def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
+def test_the_fault_says_where_it_was_seen(tmp_path):
     faults = tcprof.read(write_world(shared(busy(1), 1, "beside"), PLAIN, tmp_path)).faults
     (fault,) = (text for text in faults if "trace does not show" in text)
     assert "during kernels that do not use them" in fault
@@ -191,7 +191,7 @@ def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 
 
 @pytest.mark.parametrize("traced", [0, 2])
 @pytest.mark.parametrize("metrics", [(GR_ACTIVE,), (TENSOR_ACTIVE,), (SM_ACTIVE,), (GR_ACTIVE, TENSOR_ACTIVE)])
-def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], traced: int, tmp_path: Path) -> None:
+def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics, traced, tmp_path):
     analysis = worker(tmp_path, metrics, traced)
     analysis.save(tmp_path / "run.tcprof")
     for each in (analysis, tcprof.read(tmp_path / "run.tcprof")):
@@ -205,13 +205,13 @@ def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], tra
 
 
 @pytest.mark.parametrize(("busy", "traced"), [(0, 0), (1, 0), (1, 2)])
-def test_an_idle_gpu_is_idle(busy: int, traced: int, tmp_path: Path) -> None:
+def test_an_idle_gpu_is_idle(busy, traced, tmp_path):
     analysis = worker(tmp_path, (GR_ACTIVE,), traced, busy)
     assert not analysis.faults
     assert "GPU idle –" not in first_line(analysis.analysis, analysis.findings.gpus[1])
 
 
-def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(tmp_path: Path) -> None:
+def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(tmp_path):
     sides = []
     for name, traced in (("a", 10), ("b", 11)):
         (tmp_path / name).mkdir()
@@ -229,7 +229,7 @@ def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(
         assert [np.isnan(each) for each in figures] == [False, True]
 
 
-def test_the_idle_time_of_a_rank_whose_work_was_hardly_traced_is_unknown(tmp_path: Path) -> None:
+def test_the_idle_time_of_a_rank_whose_work_was_hardly_traced_is_unknown(tmp_path):
     work, waits = [[13_000] * 20, [500] * 20, [13_000] * 20, [13_600] * 20], [0, 12_500, 0, 0]
     files = make_job(tmp_path, work, input_us=waits, other_work=1)
     job = join_ranks([rank for file in files for rank in reduce_file(str(file))])

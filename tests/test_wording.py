@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from builders import FIXTURES
-from commands import Golden
 from user_sentences import ROOT, list_sentences, modules, render_catalogue
 
 import tcprof
@@ -21,11 +20,11 @@ from tcprof.views.recording.kernels import fitted_cell, list_kernels
     ("fit", "shown"),
     [("resolved", "11.5 %"), ("pooled", "11.5 % pooled"), ("unresolved", "–"), ("not sampled", "–"), ("", "11.5 %")],
 )
-def test_a_fitted_figure(fit: str, shown: str) -> None:
+def test_a_fitted_figure(fit, shown):
     assert fitted_cell(11.5, fit).text == shown
 
 
-def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_pooled_says_so_in_every_table(monkeypatch):
     monkeypatch.setattr(classes, "MOST_CLASSES", 25)
     monkeypatch.setattr(classes, "MOST_POOLS", 0)
     report = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
@@ -69,7 +68,7 @@ def test_no_sentence_stumbles(module):
     assert [each for each in list_sentences(module) if FORBIDDEN.search(each[1])] == []
 
 
-def test_the_catalogue_of_sentences_is_up_to_date(golden: Golden) -> None:
+def test_the_catalogue_of_sentences_is_up_to_date(golden):
     golden("sentences.txt", render_catalogue())
 
 

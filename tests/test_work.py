@@ -83,7 +83,7 @@ def kernel(analysis: Analysis, name: str) -> pd.Series:
     return analysis.kernels[analysis.kernels["name"] == name].iloc[0]
 
 
-def test_kernels_get_what_they_moved_and_executed(tmp_path: Path) -> None:
+def test_kernels_get_what_they_moved_and_executed(tmp_path):
     report = tcprof.read(recorded().write(tmp_path))
     for name, (length, counts) in PER_LAUNCH.items():
         row = kernel(report.analysis, name)
@@ -101,7 +101,7 @@ def test_kernels_get_what_they_moved_and_executed(tmp_path: Path) -> None:
     assert (stream["bound"], product["bound"]) == ("memory", "fp32")
 
 
-def test_sums_are_conserved_and_add_up_over_ranges(tmp_path: Path) -> None:
+def test_sums_are_conserved_and_add_up_over_ranges(tmp_path):
     builder = recorded()
     builder.range("all", 0, 10_000 * US)
     analysis = tcprof.read(builder.write(tmp_path))
@@ -115,7 +115,7 @@ def test_sums_are_conserved_and_add_up_over_ranges(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
+def test_what_was_not_recorded_is_unknown(tmp_path):
     report = tcprof.read(recorded(columns=("instruction_count",)).write(tmp_path))
     row = kernel(report.analysis, "stream")
     unknown = [
@@ -129,7 +129,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path) -> None:
+def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path):
     """Launches of one class that count very differently: the fit's interval is wide, their own samples are exact."""
     builder = TraceBuilder().gpu(sm_count=SMS, clock_hz=CLOCK_HZ, bandwidth=BANDWIDTH)
     start = 100 * US + 2_000 * US * np.arange(6)
@@ -146,7 +146,7 @@ def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path
     assert found["instruction_count_error"] < 0.03 * count.sum()
 
 
-def test_what_comes_from_the_host_is_no_kernel_s(tmp_path: Path) -> None:
+def test_what_comes_from_the_host_is_no_kernel_s(tmp_path):
     """A copy beside all kernels, as from pinned memory: the counters have its bytes, more or less, evenly."""
     builder, size, column = recorded(), 100_000_000, "dram_write_bytes"
     first, last = 100 * US, 1900 * US
@@ -187,14 +187,12 @@ def test_what_comes_from_the_host_is_no_kernel_s(tmp_path: Path) -> None:
         (90, 20, 5, np.nan, 99, False, "memory"),
     ],
 )
-def test_what_bounds_a_kernel(
-    dram: float, issue: float, fma: float, tensor: float, sm_active: float, is_fp32_product: bool, bound: str
-) -> None:
+def test_what_bounds_a_kernel(dram, issue, fma, tensor, sm_active, is_fp32_product, bound):
     found = find_bounds(share(sm_active, issue, dram, fma), np.array([float(tensor)]), np.array([is_fp32_product]), NO)
     assert found.tolist() == [bound]
 
 
-def test_communication_is_bound_by_nothing_else() -> None:
+def test_communication_is_bound_by_nothing_else():
     found = find_bounds(share(18, 20, 90, 5), np.array([0.0]), NO, ~NO)
     assert found.tolist() == ["communication"]
 
@@ -207,7 +205,7 @@ def share(
     return {f"{name}_pct": np.array([value], dtype=float) for name, value in zip(SHARES, values, strict=True)}
 
 
-def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path: Path) -> None:
+def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path):
     timeline = tcprof.read(recorded().write(tmp_path)).timeline.iloc[0]
     assert timeline["fp32_bound_ns"] == 47 * US * API_CALLS / 2
     assert timeline["memory_bound_ns"] == 30 * US * API_CALLS / 2
@@ -215,11 +213,11 @@ def test_a_small_kernel_is_a_small_grid_in_the_timeline(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def known_work() -> pd.DataFrame:
+def known_work():
     return work.compare()
 
 
-def test_counts_of_known_work_are_those_of_arithmetic_and_nsight_compute(known_work: pd.DataFrame) -> None:
+def test_counts_of_known_work_are_those_of_arithmetic_and_nsight_compute(known_work):
     long = known_work[known_work["duration_ns"] > 20_000]
     assert len(long) == 18
     cached = ["int8", "fp8"]  # whose factors stay in the L2 cache from one launch to the next
@@ -233,7 +231,7 @@ def test_counts_of_known_work_are_those_of_arithmetic_and_nsight_compute(known_w
     assert known_work.loc["fp32", "fma_instruction_count"] == pytest.approx(4096**3 / 32, rel=0.01)
 
 
-def test_a_transpose_is_bound_by_the_l2_cache(known_work: pd.DataFrame) -> None:
+def test_a_transpose_is_bound_by_the_l2_cache(known_work):
     assert known_work.loc["transpose", "bound"] == "L2 cache"
     kernels = tcprof.read(work.FIXTURES / "known_work.sqlite").kernels
     (transpose,) = kernels[kernels["bound"] == "L2 cache"].to_dict("records")
@@ -242,7 +240,7 @@ def test_a_transpose_is_bound_by_the_l2_cache(known_work: pd.DataFrame) -> None:
     assert product["l1_pct"] == pytest.approx(known_work.loc["fp32", "ncu_memory_pct"], abs=1.5)
 
 
-def test_the_documented_table_is_that_of_the_benchmark() -> None:
+def test_the_documented_table_is_that_of_the_benchmark():
     page = (Path(__file__).parent.parent / "docs" / "accuracy.md").read_text(encoding="utf-8")
     shown = page.split("<!-- work -->\n")[1].split("<!-- /work -->")[0]
     assert shown == work.table(), "put the output of 'python benchmarks/work.py' there"

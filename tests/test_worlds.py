@@ -1,7 +1,6 @@
 """Intervals hold in synthetic recordings of known truth, and figures are right; see scenarios.py for what they are."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def measured(name: str) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
+def test_intervals_hold_or_the_kernel_is_unresolved(name):
     found = measured(name)
     assert len(found) >= 10
     assert (found["held"] | ~found["resolved"]).mean() >= COVER
@@ -56,7 +55,7 @@ QUICK = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*QUICK])
-def test_intervals_of_modules_hold(name: str) -> None:
+def test_intervals_of_modules_hold(name):
     """Sums over kernels whose clocks are uncertain together."""
     found = SCENARIOS[name].measure_modules(4 * SEEDS)  # of each world there are but four
     found = found[found["counts"]]
@@ -66,14 +65,14 @@ def test_intervals_of_modules_hold(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_are_right_and_intervals_say_something(name: str) -> None:
+def test_figures_are_right_and_intervals_say_something(name):
     found, scenario = measured(name), SCENARIOS[name]
     assert np.average(found["error"], weights=found["total_ns"]) <= scenario.error
     assert found["resolved"].mean() >= scenario.resolved
 
 
 @pytest.mark.slow
-def test_intervals_of_bytes_and_instructions_hold() -> None:
+def test_intervals_of_bytes_and_instructions_hold():
     found = pd.concat([nodes(seed).measure_counts(PLAIN) for seed in range(SEEDS)])
     found = found[found["counts"]]
     assert len(found) >= 100
@@ -81,7 +80,7 @@ def test_intervals_of_bytes_and_instructions_hold() -> None:
     assert found["half_pct"].median() < 10
 
 
-def test_bytes_are_known_no_better_than_where_samples_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_known_no_better_than_where_samples_lie(monkeypatch):
     """As tensor cycles are: a clock that departs from the trace's widens both."""
     half = []
     for error_ns in (LEAST_OFFSET_NS, MOST_OFFSET_NS):
@@ -90,7 +89,7 @@ def test_bytes_are_known_no_better_than_where_samples_lie(monkeypatch: pytest.Mo
     assert half[1] > 1.1 * half[0]
 
 
-def test_each_gpu_has_its_own_fit() -> None:
+def test_each_gpu_has_its_own_fit():
     """Two GPUs in one recording give what each gives alone."""
     worlds = [replace(steps(seed), gpu=seed) for seed in range(2)]
     alone = pd.concat([world.measure(PLAIN) for world in worlds])
@@ -99,7 +98,7 @@ def test_each_gpu_has_its_own_fit() -> None:
     assert together["tensor_active_low_pct"].to_numpy() == pytest.approx(alone["tensor_active_low_pct"].to_numpy())
 
 
-def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
+def test_a_long_launch_that_is_rare_is_no_short_one():
     """The softmax after it reads what is true, and is no tensor kernel."""
     kernels = rare_long(0).fit(PLAIN)[1].set_index("name")
     assert kernels.loc["softmax", "tensor_active_pct"] == pytest.approx(0.5, abs=0.1)
@@ -108,7 +107,7 @@ def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("us", "points"), [(10, 3), (200, 1)])
-def test_neighbouring_ranges_are_distinguished(us: float, points: float, tmp_path: Path) -> None:
+def test_neighbouring_ranges_are_distinguished(us, points, tmp_path):
     """Ranges of one kernel each, shorter than a sample or little longer, side by side at 80 and 1 %."""
     kernels = [Kernel("high", us, 0.8), Kernel("low", us, 0.01)]
     world = make_world(kernels, 40, 1, idle=0.2)
@@ -129,9 +128,7 @@ def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "number", "half"), [(dependent, 12, 6), (some_wait, 12, 1.2)])
-def test_intervals_of_ranges_hold_where_launches_overlap(
-    make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
-) -> None:
+def test_intervals_of_ranges_hold_where_launches_overlap(make, number, half, tmp_path):
     """Windows begin while the launch before still counts, and end while the one behind may."""
     ranges = measure_several([make(seed, number) for seed in range(4)], tmp_path)
     ranges = ranges[ranges["counts"] & (ranges["what"] == "range")]
@@ -141,7 +138,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
 
 
 @pytest.mark.slow
-def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(tmp_path: Path) -> None:
+def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(tmp_path):
     """Kernels of one name, grid and duration, whose cycles differ by layer."""
     places = measure_several([twins(seed, 12) for seed in range(3)], tmp_path)
     modules = places[places["counts"] & (places["what"] == "module")]
@@ -150,7 +147,7 @@ def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(tm
     assert modules["error"].mean() < 1.5
 
 
-def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
+def test_work_that_no_trace_shows_is_a_fault(tmp_path):
     world = make_world([Kernel("gemm", 40, 0.6), Kernel("add", 20, 0)], 60, 1, idle=0.5, idle_us=(200, 600))
     quiet, busy = (tmp_path / name for name in ("quiet", "busy"))
     quiet.mkdir()
@@ -165,7 +162,7 @@ def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
     assert "Nothing traced" in said
 
 
-def test_what_the_kernels_do_not_explain_stands_in_the_ledger(tmp_path: Path) -> None:
+def test_what_the_kernels_do_not_explain_stands_in_the_ledger(tmp_path):
     """Before it is shared among them, so that conservation does not hide it."""
     shares = {}
     for name in ("fixed order", "some vary by 30 %"):

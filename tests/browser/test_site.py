@@ -38,14 +38,14 @@ def pages() -> list[Path]:
     return [page for page in SITE.rglob("*.html") if "gallery" not in page.relative_to(SITE).parts]
 
 
-def test_every_page_of_the_documentation_is_in_the_site() -> None:
+def test_every_page_of_the_documentation_is_in_the_site():
     docs = Path(__file__).parents[2] / "docs"
     written = {page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")}
     assert written <= {page.relative_to(SITE) for page in pages()}
     assert len(written) > 40
 
 
-def test_links_lead_to_a_page_and_a_place_in_it() -> None:
+def test_links_lead_to_a_page_and_a_place_in_it():
     broken = []
     for page in pages():
         for link in read(page).links:
@@ -59,14 +59,14 @@ def test_links_lead_to_a_page_and_a_place_in_it() -> None:
     assert broken == []
 
 
-def test_nothing_is_loaded_from_the_network() -> None:
+def test_nothing_is_loaded_from_the_network():
     loaded = {each for page in SITE.rglob("*.html") for each in read(page).loads}
     assert [each for each in loaded if urlsplit(each).scheme not in ("", "data")] == []
     styles = [sheet.read_text(encoding="utf-8") for sheet in SITE.rglob("*.css")]
     assert not [sheet for sheet in styles if "@import" in sheet or "url(http" in sheet or "url(//" in sheet]
 
 
-def test_the_gallery_has_its_pages() -> None:
+def test_the_gallery_has_its_pages():
     linked = {link for link in read(SITE / "gallery.html").links if link.startswith("gallery/")}
     assert linked == {f"gallery/{page.name}" for page in (SITE / "gallery").glob("*.html")}
 

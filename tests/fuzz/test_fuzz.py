@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from fuzz import contents, damage, deletions, odd, recording, structure, traces
-from fuzz.case import Mutation, make_case
+from fuzz.case import make_case
 from fuzz.figures import find_impossible
 from fuzz.judge import fingerprint, judge
 from fuzz.originals import make_originals
@@ -40,7 +40,7 @@ sys.exit(fuzzer.main())
 
 
 @pytest.fixture(scope="module")
-def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def originals(tmp_path_factory):
     return make_originals(tmp_path_factory.mktemp("originals"))
 
 
@@ -52,7 +52,7 @@ def run_fuzzer(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("change", IN_DATABASE, ids=lambda each: each.__name__)
-def test_a_mutation_changes_the_database(change: Mutation, originals: list[Path], tmp_path: Path) -> None:
+def test_a_mutation_changes_the_database(change, originals, tmp_path):
     path = tmp_path / "run.sqlite"
     before = {original: hashlib.sha256(original.read_bytes()).digest() for original in originals}
     done = 0
@@ -69,7 +69,7 @@ def test_a_mutation_changes_the_database(change: Mutation, originals: list[Path]
 
 
 @pytest.mark.parametrize("damaged", sorted(set(damage.MUTATIONS), key=lambda each: each.__name__))
-def test_a_mutation_changes_the_file(damaged, originals: list[Path], tmp_path: Path) -> None:
+def test_a_mutation_changes_the_file(damaged, originals, tmp_path):
     path = tmp_path / "run.sqlite"
     shutil.copyfile(originals[0], path)
     before = fingerprint(tmp_path)
@@ -80,7 +80,7 @@ def test_a_mutation_changes_the_file(damaged, originals: list[Path], tmp_path: P
 
 
 @pytest.mark.parametrize("change", [*sorted({*traces.MUTATIONS, *traces.IN_FILE}, key=lambda each: each.__name__)])
-def test_a_mutation_changes_the_trace(change, tmp_path: Path) -> None:
+def test_a_mutation_changes_the_trace(change, tmp_path):
     path = traces.write_trace(tmp_path / "run.json")
     before = path.read_bytes()
     assert change(Random(1), path)
@@ -89,9 +89,7 @@ def test_a_mutation_changes_the_trace(change, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize(("calls", "is_mixed"), [(1, False), (10**9, False), (900, True)])
-def test_an_answer_is_of_one_content(
-    calls: int, is_mixed: bool, in_place: bool, originals: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_of_one_content(calls, is_mixed, in_place, originals, tmp_path, monkeypatch):
     path = tmp_path / "in" / "run.sqlite"
     path.parent.mkdir()
     for name in ("run", "again"):
@@ -112,7 +110,7 @@ def test_an_answer_is_of_one_content(
     )
 
 
-def test_a_seed_gives_the_same_case_again(originals: list[Path], tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_case_again(originals, tmp_path):
     made = []
     for again in ("a", "b"):
         for number in range(25):
@@ -127,7 +125,7 @@ def test_a_seed_gives_the_same_case_again(originals: list[Path], tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_planted_fault_is_found_and_told_once() -> None:
+def test_a_planted_fault_is_found_and_told_once():
     done = run_fuzzer("-c", PLANT, "--cases", "5", "--jobs", "1", "--seed", "5")
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("traceback: LookupError in tcprof/") == 1, done.stdout
@@ -137,14 +135,14 @@ def test_a_planted_fault_is_found_and_told_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_three_hundred_cases_have_no_symptom() -> None:
+def test_three_hundred_cases_have_no_symptom():
     done = run_fuzzer("-m", "fuzz", "--cases", "300", "--seed", "0")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_twenty_saved_analyses_have_no_symptom() -> None:
+def test_twenty_saved_analyses_have_no_symptom():
     done = run_fuzzer("-m", "fuzz", "--saved", "--cases", "20", "--seed", "0")
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -193,11 +191,11 @@ def kinds(arguments: str, outcome: Outcome, before: dict[str, str] | None = None
         ("compare x y --format junit --fail-if a", {"out": b"<a><b></a>"}, ["format"]),
     ],
 )
-def test_what_is_judged(arguments: str, how: dict[str, object], found: list[str], tmp_path: Path) -> None:
+def test_what_is_judged(arguments, how, found, tmp_path):
     assert kinds(arguments, ended(tmp_path, **how)) == found  # type: ignore[arg-type]
 
 
-def test_files_are_judged(tmp_path: Path) -> None:
+def test_files_are_judged(tmp_path):
     outcome = ended(tmp_path, 3, err=b"tcprof: no\n")
     assert kinds("show x", outcome, {"run.sqlite": "1"}) == ["input"]
     (tmp_path / "work" / "page.html").write_text("<html>")
@@ -229,5 +227,5 @@ def test_files_are_judged(tmp_path: Path) -> None:
         ({"value": float("inf")}, 1),
     ],
 )
-def test_impossible_numbers(row: dict[str, object], impossible: int) -> None:
+def test_impossible_numbers(row, impossible):
     assert len(list(find_impossible(row))) == impossible

@@ -20,14 +20,14 @@ CAPTURES = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat
 
 
 @pytest.fixture
-def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(machine, monkeypatch):
     """The folder, with a server in it that makes three captures."""
     monkeypatch.setenv("FAKE_NSYS", "captures 3")
     (machine / "serve.py").write_text("print('served')\n")
     return machine
 
 
-def test_each_capture_is_a_recording_of_its_own(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_each_capture_is_a_recording_of_its_own(run, machine, capfd):
     assert run("profile", *CAPTURES, "serve.py") == 0
     shown = capfd.readouterr()
     names = [f"serve.{number}.{suffix}" for number in (1, 2, 3) for suffix in ("nsys-rep", "html", "tcprof")]
@@ -39,7 +39,7 @@ def test_each_capture_is_a_recording_of_its_own(run, machine: Path, capfd: pytes
     assert identities[0].run
 
 
-def test_a_single_capture_has_no_number(run, machine: Path, monkeypatch, capfd) -> None:
+def test_a_single_capture_has_no_number(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "captures 1")
     assert run("profile", *CAPTURES, "serve.py") == 0
     shown = capfd.readouterr()
@@ -48,7 +48,7 @@ def test_a_single_capture_has_no_number(run, machine: Path, monkeypatch, capfd) 
 
 
 @pytest.mark.parametrize("there", ["serve.2.nsys-rep", "serve.7.tcprof", "serve.1.html", "serve.3.sqlite"])
-def test_captures_of_before_are_replaced_only_if_forced(run, machine: Path, there: str, capfd) -> None:
+def test_captures_of_before_are_replaced_only_if_forced(run, machine, there, capfd):
     (machine / there).write_text("mine")
     assert run("profile", *CAPTURES, "serve.py") == 3
     shown = capfd.readouterr()
@@ -57,7 +57,7 @@ def test_captures_of_before_are_replaced_only_if_forced(run, machine: Path, ther
     assert (machine / there).read_text() == "mine"
 
 
-def test_a_capture_without_work_says_what_to_do(run, machine: Path, monkeypatch, tmp_path: Path, capfd) -> None:
+def test_a_capture_without_work_says_what_to_do(run, machine, monkeypatch, tmp_path, capfd):
     empty = TraceBuilder().gpu().range("waiting", 0, 1_000).write(tmp_path)
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(empty))
     assert run("profile", "--gpus", "none", *CAPTURES, "serve.py") == 0
@@ -65,7 +65,7 @@ def test_a_capture_without_work_says_what_to_do(run, machine: Path, monkeypatch,
     assert said.count("holds no GPU work: the program ran none during the capture range") == 3
 
 
-def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) -> None:
+def test_a_server_that_never_begins_one(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "no_range")
     (machine / "serve.py").write_text("raise SystemExit(5)\n")
     assert run("profile", *CAPTURES, "serve.py") == 4
@@ -81,14 +81,14 @@ def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) 
         (("--capture-range-end", "repeat:2"), "--capture-range-end needs a capture range"),
     ],
 )
-def test_options_that_make_no_sense(run, machine: Path, options: tuple[str, ...], said: str, capfd) -> None:
+def test_options_that_make_no_sense(run, machine, options, said, capfd):
     assert run("profile", *options, "serve.py") == 2
     shown = capfd.readouterr()
     assert said in shown.err
     assert "served" not in shown.out
 
 
-def test_python_records_one(machine: Path) -> None:
+def test_python_records_one(machine):
     with pytest.raises(UsageError, match="makes one recording"):
         tcprof.profile(["serve.py"], "a", capture_range="cudaProfilerApi", capture_range_end="repeat")
 
@@ -125,7 +125,7 @@ def find_nvtx() -> str | None:
 @pytest.mark.skipif(REAL is None, reason="no nsys: set NSYS=/path/to/nsys, or put it on PATH")
 @pytest.mark.skipif(find_nvtx() is None, reason="no libnvToolsExt, with which the server opens ranges")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_real_nsys_keeps_all_captures_whatever_ends_the_server(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_real_nsys_keeps_all_captures_whatever_ends_the_server(tmp_path, number):
     (tmp_path / "serve.py").write_text(SERVER)
     captures = ("--capture-range", "nvtx:capture", "--capture-range-end", "repeat:5")
     options = ("--nsys", REAL, "--gpus", "none", "--trace=nvtx", "--annotate", "off", *captures)

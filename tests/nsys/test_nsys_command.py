@@ -1,6 +1,5 @@
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ def build(
     return build_profile_command(NSYS, capabilities, options, PROGRAM, report, metric_set)
 
 
-def test_default_command(h200: Capabilities):
+def test_default_command(h200):
     assert build(h200) == [
         "/opt/nsys",
         "profile",
@@ -54,9 +53,7 @@ def test_default_command(h200: Capabilities):
         ({"extra_args": ("--cuda-graph-trace=graph:host-only",)}, ["graph:host-only"]),
     ],
 )
-def test_graphs_are_traced_by_node_where_modules_have_ranges(
-    h200: Capabilities, options: dict[str, Any], expected: list[str]
-):
+def test_graphs_are_traced_by_node_where_modules_have_ranges(h200, options, expected):
     option = "--cuda-graph-trace="
     assert [arg.removeprefix(option) for arg in build(h200, **options) if arg.startswith(option)] == expected
 
@@ -65,14 +62,14 @@ def test_graphs_are_traced_by_node_where_modules_have_ranges(
     ("script", "is_jax"),
     [("import torch", False), ("import numpy\nfrom flax import linen", True), ("# import jax", False), (None, False)],
 )
-def test_scripts_that_import_jax_are_told(tmp_path: Path, script: str | None, is_jax: bool):
+def test_scripts_that_import_jax_are_told(tmp_path, script, is_jax):
     path = tmp_path / "train.py"
     if script is not None:
         path.write_text(script, encoding="utf-8")
     assert imports_jax(["env", "torchrun", str(path), "--lr=1"]) == is_jax
 
 
-def test_everything_set(h200: Capabilities):
+def test_everything_set(h200):
     command = build(
         h200,
         frequency_hz=100_000,
@@ -124,14 +121,14 @@ def test_without_a_gpu_to_sample_the_rest_is_recorded():
     ]
 
 
-def test_old_spelling(h200: Capabilities):
+def test_old_spelling(h200):
     old = dataclasses.replace(h200, gpu_metrics_option="--gpu-metrics-device", metric_set_files=False)
     assert "--gpu-metrics-device=all" in build(old)
     with pytest.raises(UsageError, match="accepts no metric-set files"):
         build(old, metric_set=Path("x.config"))
 
 
-def test_nvtx_range(h200: Capabilities):
+def test_nvtx_range(h200):
     command = build(h200, capture_range="nvtx:train step")
     assert command[5:9] == [
         "--capture-range=nvtx",
@@ -142,13 +139,13 @@ def test_nvtx_range(h200: Capabilities):
 
 
 @pytest.mark.parametrize("capture_range", ["auto", "nvtx", "nvtx:", "hotkey", ""])
-def test_no_such_capture_range(h200: Capabilities, capture_range: str):
+def test_no_such_capture_range(h200, capture_range):
     with pytest.raises(UsageError, match="not a capture range"):
         build(h200, capture_range=capture_range)
 
 
 @pytest.mark.parametrize("frequency", [9, 200_001, -1])
-def test_frequency_that_nsys_cannot_do(h200: Capabilities, frequency: int):
+def test_frequency_that_nsys_cannot_do(h200, frequency):
     with pytest.raises(UsageError, match=f"cannot sample at {frequency} Hz"):
         build(h200, frequency_hz=frequency)
     assert build(h200, frequency_hz=frequency, gpus="none")
@@ -167,7 +164,7 @@ def test_frequency_that_nsys_cannot_do(h200: Capabilities, frequency: int):
         (("-y9",), "--delay=2"),
     ],
 )
-def test_the_users_own_options_win(h200: Capabilities, extra: tuple[str, ...], dropped: str):
+def test_the_users_own_options_win(h200, extra, dropped):
     command = build(h200, delay_s=2.0, duration_s=3.0, extra_args=extra)
     assert dropped in build(h200, delay_s=2.0, duration_s=3.0)
     assert dropped not in command  # nsys refuses an option that is given twice
@@ -175,7 +172,7 @@ def test_the_users_own_options_win(h200: Capabilities, extra: tuple[str, ...], d
 
 
 @pytest.mark.parametrize("change", [{"delay_s": 0.0}, {"duration_s": -1.0}, {"duration_s": float("nan")}])
-def test_a_delay_and_a_duration_take_time(h200: Capabilities, change: dict[str, float]):
+def test_a_delay_and_a_duration_take_time(h200, change):
     with pytest.raises(UsageError, match="more than 0 seconds"):
         build(h200, **change)
 
@@ -184,11 +181,11 @@ def test_a_delay_and_a_duration_take_time(h200: Capabilities, change: dict[str, 
     ("output", "base"),
     [("x.nsys-rep", "x"), ("a/x", "a/x"), ("run.v1", "run.v1"), ("x.qdrep", "x"), ("x.sqlite", "x"), ("50%", "50%")],
 )
-def test_base_of_a_report(output: str, base: str):
+def test_base_of_a_report(output, base):
     assert ReportFiles.named(Path(output)).base == Path(base)
 
 
-def test_percent_is_not_a_pattern(h200: Capabilities):
+def test_percent_is_not_a_pattern(h200):
     assert "--output=50%%" in build(h200, report=ReportFiles.named(Path("50%.nsys-rep")))
 
 
@@ -202,7 +199,7 @@ def test_percent_is_not_a_pattern(h200: Capabilities):
         (("--gpuctxsw=true", "-b", "fp"), "--backtrace=fp"),
     ],
 )
-def test_the_users_own_options_hold_for_the_second_capture(h200, monkeypatch, given, known: str) -> None:
+def test_the_users_own_options_hold_for_the_second_capture(h200, monkeypatch, given, known):
     said = "--trace=\n--sample=\n--backtrace=\n--gpuctxsw=\n"
     monkeypatch.setattr(command, "run_quietly", lambda _: Completed(0, said, ""))
     options = dataclasses.replace(OPTIONS, extra_args=given)
@@ -212,5 +209,5 @@ def test_the_users_own_options_hold_for_the_second_capture(h200, monkeypatch, gi
     assert all(each.startswith("--") for each in start[2:])
 
 
-def test_nsys_alone_decides_where_its_own_option_ends_the_recording() -> None:
+def test_nsys_alone_decides_where_its_own_option_ends_the_recording():
     assert not dataclasses.replace(OPTIONS, extra_args=("-x", "false")).follows_steps

@@ -29,7 +29,7 @@ STATUSES = ("pass", "warn", "fail")
 
 
 @pytest.fixture
-def ready(fake_nsys, gpu_root, general_set, install_importer, tmp_path, monkeypatch) -> Path:
+def ready(fake_nsys, gpu_root, general_set, install_importer, tmp_path, monkeypatch):
     """A machine on which everything is right; returns its kernel's files."""
     install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("PATH", f"{fake_nsys.path.parent}:/usr/bin:/bin")
@@ -47,7 +47,7 @@ def by_name(checks: tuple[MachineCheck, ...]) -> dict[str, MachineCheck]:
     return {check.name: check for check in checks}
 
 
-def test_a_machine_that_is_ready(ready: Path, tmp_path: Path):
+def test_a_machine_that_is_ready(ready, tmp_path):
     checks = by_name(check_up(tmp_path))
     assert {name: check.status for name, check in checks.items() if check.status != "pass"} == {}
     assert list(checks)[:5] == ["nsys", "importer", "GPU", "counters", "sampler"]
@@ -57,7 +57,7 @@ def test_a_machine_that_is_ready(ready: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_what_nsys_says_of_the_gpu_is_explained(ready: Path, tmp_path: Path, monkeypatch, reason: str):
+def test_what_nsys_says_of_the_gpu_is_explained(ready, tmp_path, monkeypatch, reason):
     name, evidence, remedy = REASONS[reason]
     monkeypatch.setenv("FAKE_NSYS_REASON", reason)
     checks = by_name(check_up(tmp_path))
@@ -67,7 +67,7 @@ def test_what_nsys_says_of_the_gpu_is_explained(ready: Path, tmp_path: Path, mon
     assert "sampling" not in checks  # there is nothing to try
 
 
-def test_a_container_has_another_way_out(ready: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_container_has_another_way_out(ready, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS_REASON", "Insufficient privilege, see ERR_NVGPUCTRPERM")
     (ready / ".dockerenv").touch()
     check = by_name(diagnose().checks)["counters"]
@@ -75,14 +75,14 @@ def test_a_container_has_another_way_out(ready: Path, monkeypatch: pytest.Monkey
     assert "Docker" in check.evidence
 
 
-def test_nsys_off_path_is_used_and_said(ready: Path, fake_nsys, monkeypatch: pytest.MonkeyPatch):
+def test_nsys_off_path_is_used_and_said(ready, fake_nsys, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     check = by_name(diagnose(fake_nsys.path).checks)["nsys"]
     assert check.status == "warn"
     assert f"export PATH={fake_nsys.path.parent}:$PATH" in check.remedy
 
 
-def test_neither_nsys_nor_gpu_names_both(empty_machine: Path, gpu_root: Path):
+def test_neither_nsys_nor_gpu_names_both(empty_machine, gpu_root):
     for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
         (gpu_root / name).unlink()
     found = by_name(diagnose().checks)
@@ -92,25 +92,25 @@ def test_neither_nsys_nor_gpu_names_both(empty_machine: Path, gpu_root: Path):
     assert "reports" not in found["GPU"].remedy  # they need nsys, too
 
 
-def test_a_gpu_that_is_not_passed_to_the_container(ready: Path):
+def test_a_gpu_that_is_not_passed_to_the_container(ready):
     (ready / "dev/nvidia0").unlink()
     assert "--gpus all" in by_name(diagnose().checks)["GPU"].remedy
 
 
-def test_an_importer_that_lacks_a_library(ready: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_importer_that_lacks_a_library(ready, monkeypatch):
     monkeypatch.setenv("FAKE_IMPORTER_LACKS", "libdw.so.1")
     check = by_name(diagnose().checks)["importer"]
     assert (check.status, "libdw.so.1 is missing" in check.evidence) == ("fail", True)
     assert "apt-get install libdw1" in check.remedy
 
 
-def test_dcgm_is_seen_before_it_hurts(ready: Path, add_process):
+def test_dcgm_is_seen_before_it_hurts(ready, add_process):
     add_process(77, "nv-hostengine")
     check = by_name(diagnose().checks)["sampler"]
     assert (check.status, "nv-hostengine (process 77)" in check.evidence) == ("warn", True)
 
 
-def test_percentages_where_cycles_are_refused(ready: Path, general_set: Path, tmp_path: Path):
+def test_percentages_where_cycles_are_refused(ready, general_set, tmp_path):
     general_set.unlink()
     check = by_name(check_up(tmp_path))["sampling"]
     assert check.status == "warn"
@@ -126,14 +126,14 @@ def test_a_graphics_set_has_no_tensor_metric(ready, general_set, tmp_path, monke
     assert "ga10x-gfxt" in check.remedy
 
 
-def test_a_sampling_that_fails(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_sampling_that_fails(ready, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "busy")
     check = by_name(check_up(tmp_path))["sampling"]
     assert (check.status, "dcgmi" in check.remedy) == ("fail", True)
 
 
 @pytest.fixture
-def install_nvml(ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def install_nvml(ready, tmp_path, monkeypatch):
     """Has the driver asked, through a package with this text in place of NVML's."""
 
     def install(text: str) -> None:
@@ -172,7 +172,7 @@ def test_the_driver_is_asked_by_a_process_of_its_own(install_nvml):
         (GpuModes((0, 2), vgpu=False, confidential=False), "warn", "GPU 0, 2 is divided"),
     ],
 )
-def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes: GpuModes, status: str, evidence: str):
+def test_modes_of_the_gpus(ready, tmp_path, monkeypatch, modes, status, evidence):
     monkeypatch.setattr(doctor, "read_gpu_modes", lambda: modes)
     check = by_name(check_up(tmp_path))["GPU modes"]
     assert (check.status, evidence in check.evidence, bool(check.remedy)) == (status, True, status != "pass")
@@ -193,7 +193,7 @@ def test_disk_space(ready, tmp_path, monkeypatch):
     assert by_name(check_up(tmp_path))["disk"].status == "pass"
 
 
-def test_the_command_is_ready_or_not(run, ready: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
+def test_the_command_is_ready_or_not(run, ready, monkeypatch, capsys):
     assert run("doctor") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "Ready to record: tcprof profile SCRIPT"
     monkeypatch.setenv("FAKE_NSYS_REASON", "Already under profiling")

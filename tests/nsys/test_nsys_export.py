@@ -28,7 +28,7 @@ REPORT = b"NVIDIA Tegra Profiler Report 2026@2@1@7-260000000000v0\n the rest"
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Path:
+def report(tmp_path):
     folder = tmp_path / "recordings"
     folder.mkdir()
     path = folder / "run.nsys-rep"
@@ -45,20 +45,20 @@ def age(path: Path, seconds: int) -> None:
     os.utime(path, (time, time))
 
 
-def test_exports_beside_the_report(report: Path, fake_nsys: Nsys, export_file: Path):
+def test_exports_beside_the_report(report, fake_nsys, export_file):
     export = find_export(report, lambda: fake_nsys)
     assert export == report.with_name("run.sqlite")
     assert export.read_bytes() == export_file.read_bytes()
     assert sorted(path.name for path in report.parent.iterdir()) == ["run.nsys-rep", "run.sqlite"]
 
 
-def test_a_whole_export_is_used_again_without_nsys(report: Path, fake_nsys: Nsys, export_file: Path):
+def test_a_whole_export_is_used_again_without_nsys(report, fake_nsys, export_file):
     export = find_export(report, lambda: fake_nsys)
     assert find_export(report, no_nsys) == export
 
 
 @pytest.mark.parametrize("spoil", ["older", "zeros", "short"])
-def test_a_bad_export_is_made_again(report: Path, fake_nsys: Nsys, export_file: Path, spoil: str):
+def test_a_bad_export_is_made_again(report, fake_nsys, export_file, spoil):
     export = find_export(report, lambda: fake_nsys)
     whole = export.read_bytes()
     if spoil == "older":
@@ -71,7 +71,7 @@ def test_a_bad_export_is_made_again(report: Path, fake_nsys: Nsys, export_file: 
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def recorded(tmp_path, monkeypatch):
     """What the fake nsys exports: a recording that says when it began."""
     path = TraceBuilder().gpu().recorded(10**9, started=BEGUN).write(tmp_path, "recorded.sqlite")
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(path))
@@ -82,7 +82,7 @@ def steps_of(export: Path) -> list[int]:
     return NsysExport(export).unprofiled()["start_ns"].tolist()
 
 
-def test_what_tcprof_adds_to_an_export_is_in_the_next_one(report: Path, fake_nsys: Nsys, recorded: Path):
+def test_what_tcprof_adds_to_an_export_is_in_the_next_one(report, fake_nsys, recorded):
     export = find_export(report, lambda: fake_nsys)
     write_unprofiled(export, UNPROFILED.conform(STEPS))
     write_identity(export, Identity(program="train"))
@@ -98,7 +98,7 @@ def test_what_tcprof_adds_to_an_export_is_in_the_next_one(report: Path, fake_nsy
 
 
 @pytest.mark.parametrize("later_ns", [1, None])
-def test_what_may_be_of_another_recording_is_not(report: Path, fake_nsys: Nsys, recorded: Path, later_ns: int | None):
+def test_what_may_be_of_another_recording_is_not(report, fake_nsys, recorded, later_ns):
     export = find_export(report, lambda: fake_nsys)
     write_unprofiled(export, UNPROFILED.conform(STEPS))
     keep_own_tables(export, report)
@@ -119,7 +119,7 @@ def test_what_may_be_of_another_recording_is_not(report: Path, fake_nsys: Nsys, 
         {"version": 2},
     ],
 )
-def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Path, change: dict[str, object]):
+def test_a_damaged_file_adds_nothing(report, fake_nsys, recorded, change):
     known = {"format": "tcprof run", "version": 1, "begun_ns": [BEGUN], "TCPROF_ALONE": [[1, 1, 0, 5, 1]], **change}
     (report.parent / "run.run.json").write_text(json.dumps(known), encoding="utf-8")
     assert steps_of(export := find_export(report, lambda: fake_nsys)) == []
@@ -137,7 +137,7 @@ def test_a_damaged_file_adds_nothing(report: Path, fake_nsys: Nsys, recorded: Pa
         ("kernel", ("--tables",), list(range(10))),
     ],
 )
-def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_nsys: Nsys, work, knows, kept) -> None:
+def test_samples_of_a_long_start_are_left_out(report, monkeypatch, fake_nsys, work, knows, kept):
     builder = TraceBuilder().gpu().samples(range(10), period=10**8)
     if "kernel" in work:
         builder.kernel("gemm", 5 * 10**8, 5 * 10**8 + 100)
@@ -169,11 +169,11 @@ def test_samples_of_a_long_start_are_left_out(report: Path, monkeypatch, fake_ns
     assert [time for (time,) in times] == kept
 
 
-def test_an_export_is_its_own_export(export_file: Path):
+def test_an_export_is_its_own_export(export_file):
     assert find_export(export_file, no_nsys) == export_file
 
 
-def test_no_nsys(report: Path):
+def test_no_nsys(report):
     with pytest.raises(InputError, match="must be exported") as caught:
         find_export(report, no_nsys)
     assert caught.value.exit_status == 3
@@ -181,7 +181,7 @@ def test_no_nsys(report: Path):
     assert "Install it." in caught.value.hint
 
 
-def test_no_report_but_an_export(report: Path, fake_nsys: Nsys, export_file: Path):
+def test_no_report_but_an_export(report, fake_nsys, export_file):
     export = find_export(report, lambda: fake_nsys)
     report.unlink()
     with pytest.raises(InputError, match="does not exist") as caught:
@@ -189,7 +189,7 @@ def test_no_report_but_an_export(report: Path, fake_nsys: Nsys, export_file: Pat
     assert str(export) in caught.value.hint
 
 
-def test_report_of_a_newer_nsys(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
+def test_report_of_a_newer_nsys(report, fake_nsys, monkeypatch):
     report.write_bytes(REPORT)
     monkeypatch.setenv("FAKE_NSYS", "newer")
     with pytest.raises(
@@ -209,7 +209,7 @@ REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
 
 
 @pytest.mark.parametrize("mode", REFUSALS)
-def test_refusals_leave_nothing(report: Path, fake_nsys: Nsys, mode: str, monkeypatch: pytest.MonkeyPatch):
+def test_refusals_leave_nothing(report, fake_nsys, mode, monkeypatch):
     kind, message = REFUSALS[mode]
     monkeypatch.setenv("FAKE_NSYS", mode)
     with pytest.raises(kind, match=message):
@@ -231,7 +231,7 @@ def test_what_another_program_wrote_is_not_replaced_by_an_export(report, fake_ns
     assert there.read_bytes() == before
 
 
-def test_read_report_version(report: Path, export_file: Path):
+def test_read_report_version(report, export_file):
     assert read_report_version(report) == (2025, 3, 2, 474)
     assert read_report_version(export_file) == ()
 
@@ -258,7 +258,7 @@ BAD_EXPORTS = {
 
 
 @pytest.mark.parametrize("message", BAD_EXPORTS)
-def test_what_is_no_export(message: str, tmp_path: Path, export_file: Path):
+def test_what_is_no_export(message, tmp_path, export_file):
     path = BAD_EXPORTS[message](tmp_path / "bad.sqlite", export_file.read_bytes())
     with pytest.raises(InputError, match=message) as caught:
         check_export(path)
@@ -266,7 +266,7 @@ def test_what_is_no_export(message: str, tmp_path: Path, export_file: Path):
     assert str(path) in str(caught.value)
 
 
-def test_checking_changes_nothing(export_file: Path):
+def test_checking_changes_nothing(export_file):
     with closing(sqlite3.connect(export_file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
     before = export_file.read_bytes(), export_file.stat().st_mtime_ns

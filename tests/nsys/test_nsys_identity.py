@@ -32,7 +32,7 @@ for rank in range(2):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Where a program is recorded that starts two ranks."""
     made = tmp_path / "work"
     made.mkdir()
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def machine(fake_nsys, gpu_root, install_importer, tmp_path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(fake_nsys, gpu_root, install_importer, tmp_path, folder, monkeypatch):
     """The same with the fake nsys."""
     install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
@@ -60,7 +60,7 @@ def written(export: Path) -> str:
 
 
 @pytest.mark.slow
-def test_ranks_are_those_that_the_program_s_processes_have(run, machine: Path) -> None:
+def test_ranks_are_those_that_the_program_s_processes_have(run, machine):
     torch = pytest.importorskip("torch")
     assert run("profile", "--gpus", "none", "--annotate", "ops", "--redact", "train two.py") == 0
     identity = identity_of("train two.nsys-rep")
@@ -75,7 +75,7 @@ def test_ranks_are_those_that_the_program_s_processes_have(run, machine: Path) -
     assert replace(redacted, program=identity.program) == identity
 
 
-def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine: Path) -> None:
+def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine):
     assert run("profile", "--gpus", "none", "--repeat", "2", "-o", "a", "train two.py", "quick") == 0
     assert run("profile", "--gpus", "none", "-o", "b", "train two.py", "quick") == 0
     runs = [identity_of(f"{name}.tcprof").run for name in ("a-1", "a-2", "b")]
@@ -83,14 +83,14 @@ def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine: Pa
     assert all(len(each) == 16 for each in runs)
 
 
-def test_a_job_that_is_named_counts_before_the_scheduler_s(run, machine: Path, monkeypatch) -> None:
+def test_a_job_that_is_named_counts_before_the_scheduler_s(run, machine, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     assert run("profile", "--gpus", "none", "--job", "hunter2", "train two.py", "quick") == 0
     assert identity_of("train two.tcprof").job == identity_of("train two.nsys-rep").job == alias_of("job", "hunter2")
     assert "hunter2" not in written(machine / "train two.sqlite")
 
 
-def test_what_processes_leave_is_never_trusted(tmp_path: Path) -> None:
+def test_what_processes_leave_is_never_trusted(tmp_path):
     contents = {
         "7": '{"RANK": "1", "WORLD_SIZE": "2", "torch_version": "2.9"}',
         "8": '{"RANK": 1, "WORLD_SIZE": ["2"]}',
@@ -104,7 +104,7 @@ def test_what_processes_leave_is_never_trusted(tmp_path: Path) -> None:
     assert read_processes(tmp_path) == Identity(ranks=(Rank(1, 2, None, 7),), torch_version="2.9")
 
 
-def test_a_process_writes_down_what_is_read_of_it_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+def test_a_process_writes_down_what_is_read_of_it_and_nothing_else(tmp_path, monkeypatch):
     assert set(processes.VARIABLES) == {*(name for names in RANK_VARIABLES for name in names), *JOB_VARIABLES}
     assert processes.PROCESSES == PROCESSES_VARIABLE
     for name in ("RANK", "AWS_SECRET_ACCESS_KEY", "USER", "HOSTNAME"):
@@ -118,7 +118,7 @@ def test_a_process_writes_down_what_is_read_of_it_and_nothing_else(tmp_path: Pat
 
 @pytest.mark.nsys
 @pytest.mark.skipif(REAL is None, reason="no nsys: set NSYS=/path/to/nsys, or put it on PATH")
-def test_a_real_nsys_writes_down_host_and_environment(run, folder: Path, monkeypatch, capfd) -> None:
+def test_a_real_nsys_writes_down_host_and_environment(run, folder, monkeypatch, capfd):
     monkeypatch.setenv("TCPROF_NSYS", str(find_nsys(Path(REAL)).path))
     for name, value in {"SLURM_JOB_ID": "77", "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}.items():
         monkeypatch.setenv(name, value)

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from tcprof.errors import InputError, NsysError
@@ -20,7 +18,7 @@ VENDOR_PLACES = [
 
 
 @pytest.mark.parametrize("place", VENDOR_PLACES)
-def test_finds_nsys_off_path(empty_machine: Path, install_nsys, place: str):
+def test_finds_nsys_off_path(empty_machine, install_nsys, place):
     path = install_nsys(empty_machine / place)
     assert find_nsys() == Nsys(path, (2025, 3, 2, 474))
 
@@ -37,7 +35,7 @@ def test_explicit_before_environment_before_path_before_vendor(empty_machine, in
     assert find_nsys(explicit).path == explicit
 
 
-def test_newest_vendor_version_wins(empty_machine: Path):
+def test_newest_vendor_version_wins(empty_machine):
     for version in ("2025.10.1", "2025.9.1"):
         path = empty_machine / f"opt/nvidia/nsight-systems/{version}/target-linux-x64/nsys"
         path.parent.mkdir(parents=True)
@@ -47,14 +45,14 @@ def test_newest_vendor_version_wins(empty_machine: Path):
     assert find_nsys().version_text == "2025.10.1"
 
 
-def test_no_nsys_says_where_it_looked(empty_machine: Path):
+def test_no_nsys_says_where_it_looked(empty_machine):
     with pytest.raises(NsysError, match=r"not found on PATH nor in .*nsight-compute") as caught:
         find_nsys()
     assert caught.value.exit_status == 4
     assert "TCPROF_NSYS" in caught.value.hint
 
 
-def test_wrapper_without_nsys_behind_it(empty_machine: Path, install_nsys, monkeypatch: pytest.MonkeyPatch):
+def test_wrapper_without_nsys_behind_it(empty_machine, install_nsys, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "wrapper")
     path = install_nsys(empty_machine / "bin" / "nsys")
     with pytest.raises(NsysError, match=r"exit status 1, output: Error: Nsight Systems 2025\.3\.2 hasn't"):
@@ -63,7 +61,7 @@ def test_wrapper_without_nsys_behind_it(empty_machine: Path, install_nsys, monke
         find_nsys(path)
 
 
-def test_wrapper_on_path_does_not_hide_a_real_one(empty_machine: Path, install_nsys):
+def test_wrapper_on_path_does_not_hide_a_real_one(empty_machine, install_nsys):
     wrapper = empty_machine / "bin" / "nsys"
     wrapper.parent.mkdir()
     wrapper.write_text("#!/bin/sh\nexit 1\n")
@@ -73,7 +71,7 @@ def test_wrapper_on_path_does_not_hide_a_real_one(empty_machine: Path, install_n
 
 
 @pytest.mark.parametrize("content", [None, "not a program"])
-def test_explicit_that_cannot_start(tmp_path: Path, content: str | None):
+def test_explicit_that_cannot_start(tmp_path, content):
     path = tmp_path / "nsys"
     if content:
         path.write_text(content)
@@ -82,16 +80,16 @@ def test_explicit_that_cannot_start(tmp_path: Path, content: str | None):
         find_nsys(path)
 
 
-def test_capabilities(fake_nsys: Nsys, h200: Capabilities):
+def test_capabilities(fake_nsys, h200):
     assert read_capabilities(fake_nsys) == h200
 
 
-def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
+def test_capabilities_of_an_old_nsys_without_gpu(fake_nsys, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "old")
     assert read_capabilities(fake_nsys) == Capabilities("--gpu-metrics-device", metric_set_files=False, gpus=())
 
 
-def test_capabilities_need_an_answer(fake_nsys: Nsys):
+def test_capabilities_need_an_answer(fake_nsys):
     fake_nsys.path.write_text("#!/bin/sh\necho nothing of use\n")
     with pytest.raises(NsysError, match="does not say which GPUs it can sample: nothing of use"):
         read_capabilities(fake_nsys)
@@ -140,7 +138,7 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
 
 
 @pytest.mark.parametrize("case", GPU_LISTS)
-def test_parse_gpus(case: str):
+def test_parse_gpus(case):
     text, expected = GPU_LISTS[case]
     assert list(parse_gpus(text)) == expected
 
@@ -154,19 +152,19 @@ def metric_sets(nsys: Nsys, index: str | None, **sets: str) -> None:
         (folder / "index.config").write_text(index)
 
 
-def test_general_metric_set_is_the_first_of_the_index(fake_nsys: Nsys):
+def test_general_metric_set_is_the_first_of_the_index(fake_nsys):
     metric_sets(fake_nsys, "z\nb\na\n", a="GH100", b="GA102, GH100", z="TU102")
     assert "alias: b" in read_general_metric_set(fake_nsys, "GH100")
 
 
-def test_metric_sets_are_beside_the_resolved_nsys(fake_nsys: Nsys, tmp_path: Path):
+def test_metric_sets_are_beside_the_resolved_nsys(fake_nsys, tmp_path):
     metric_sets(fake_nsys, None, gh100="GH100")
     link = tmp_path / "link"
     link.symlink_to(fake_nsys.path)
     assert "alias: gh100" in read_general_metric_set(Nsys(link, fake_nsys.version), "GH100")
 
 
-def test_no_metric_set_for_the_chip(fake_nsys: Nsys):
+def test_no_metric_set_for_the_chip(fake_nsys):
     metric_sets(fake_nsys, "missing\na\n", a="GH1000")
     with pytest.raises(NsysError, match="no metric set for GH100"):
         read_general_metric_set(fake_nsys, "GH100")
@@ -176,13 +174,13 @@ def test_no_metric_set_for_the_chip(fake_nsys: Nsys):
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> Path:
+def stream(tmp_path):
     path = tmp_path / "run.qdstrm"
     path.write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474")
     return path
 
 
-def test_an_importer_that_runs(fake_nsys: Nsys, install_importer, tmp_path: Path):
+def test_an_importer_that_runs(fake_nsys, install_importer, tmp_path):
     path = install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     found = find_importer(fake_nsys)
     assert (found.path, found.problem) == (path, "")
@@ -195,7 +193,7 @@ def test_debian_keeps_the_importer_apart(install_nsys, install_importer, tmp_pat
     assert find_importer(Nsys(program, (2023, 4, 4))).path == path
 
 
-def test_no_importer(fake_nsys: Nsys):
+def test_no_importer(fake_nsys):
     assert find_importer(fake_nsys) is None
 
 
@@ -203,7 +201,7 @@ def test_no_importer(fake_nsys: Nsys):
     ("library", "remedy"), [("libdw.so.1", "apt-get install libdw1"), ("libodd.so.7", "apt-file search libodd.so.7")]
 )
 def test_a_missing_library_is_named_with_its_package(
-    fake_nsys: Nsys, install_importer, tmp_path, monkeypatch, library: str, remedy: str
+    fake_nsys, install_importer, tmp_path, monkeypatch, library, remedy
 ):
     install_importer(tmp_path / "host" / "QdstrmImporter")
     monkeypatch.setenv("FAKE_IMPORTER_LACKS", library)
@@ -212,7 +210,7 @@ def test_a_missing_library_is_named_with_its_package(
     assert remedy in found.remedy == explain_library(library)
 
 
-def test_an_importer_that_crashes(fake_nsys: Nsys, tmp_path: Path):
+def test_an_importer_that_crashes(fake_nsys, tmp_path):
     path = tmp_path / "host" / "QdstrmImporter"
     path.parent.mkdir()
     path.write_text("#!/bin/sh\necho 'cannot open display' >&2; exit 3\n")
@@ -220,7 +218,7 @@ def test_an_importer_that_crashes(fake_nsys: Nsys, tmp_path: Path):
     assert find_importer(fake_nsys).problem == "cannot open display"
 
 
-def test_a_raw_recording_becomes_a_report_and_is_kept(fake_nsys: Nsys, install_importer, stream: Path):
+def test_a_raw_recording_becomes_a_report_and_is_kept(fake_nsys, install_importer, stream):
     install_importer(stream.parent / "host" / "QdstrmImporter")
     report = import_stream(stream, [fake_nsys])
     assert report == stream.with_suffix(".nsys-rep")
@@ -228,7 +226,7 @@ def test_a_raw_recording_becomes_a_report_and_is_kept(fake_nsys: Nsys, install_i
     assert stream.exists()
 
 
-def test_no_importer_says_where_it_can_be_done(fake_nsys: Nsys, stream: Path):
+def test_no_importer_says_where_it_can_be_done(fake_nsys, stream):
     with pytest.raises(InputError, match=r"run\.qdstrm is a raw recording, and no importer here") as caught:
         import_stream(stream, [fake_nsys])
     assert "QdstrmImporter -i 'run.qdstrm'" in caught.value.hint

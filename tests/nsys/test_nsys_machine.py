@@ -18,21 +18,21 @@ def write(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text)
 
 
-def test_a_machine_with_open_counters(gpu_root: Path):
+def test_a_machine_with_open_counters(gpu_root):
     machine = read_machine()
     assert (machine.driver, machine.device_count, machine.has_gpu) == ("580.159.04", 1, True)
     assert (machine.admin_only, machine.paranoid_level) == (False, 2)
     assert (machine.container, machine.is_wsl, machine.holders) == ("", False, ())
 
 
-def test_a_machine_of_which_nothing_is_known(gpu_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_machine_of_which_nothing_is_known(gpu_root, tmp_path, monkeypatch):
     monkeypatch.setattr("tcprof.record.machine.ROOT", tmp_path / "nothing")
     machine = read_machine()
     assert (machine.driver, machine.device_count, machine.has_gpu) == ("", 0, False)
     assert (machine.admin_only, machine.paranoid_level) == (None, None)
 
 
-def test_a_driver_without_a_device(gpu_root: Path):
+def test_a_driver_without_a_device(gpu_root):
     (gpu_root / "dev/nvidia0").unlink()
     assert not read_machine().has_gpu
 
@@ -45,7 +45,7 @@ def test_a_driver_without_a_device(gpu_root: Path):
         ("proc/1/cgroup", "0::/kubepods/besteffort/pod1\n", "kubepods"),
     ],
 )
-def test_containers(gpu_root: Path, name: str, text: str, container: str):
+def test_containers(gpu_root, name, text, container):
     write(gpu_root, name, text)
     assert read_machine().container == container
 
@@ -57,7 +57,7 @@ def test_other_profilers_are_seen_unless_they_are_dead(add_process):
     assert read_machine().holders == ("nv-hostengine (process 10)", "dcgmproftester12 (process 13)")
 
 
-def test_wsl(gpu_root: Path, tmp_path: Path):
+def test_wsl(gpu_root, tmp_path):
     (gpu_root / "dev/nvidia0").unlink()
     write(gpu_root, "dev/dxg", "")
     machine = read_machine()
@@ -79,7 +79,7 @@ class Refusal:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch):
+def driver(monkeypatch):
     """NVML of a driver with such GPUs; gives what was called to open and to close it."""
 
     def give(answer: object) -> object:
@@ -119,7 +119,7 @@ def driver(monkeypatch: pytest.MonkeyPatch):
         ([Refusal(FORBIDDEN), 1], [Refusal(FORBIDDEN), VGPU], 0, GpuModes((1,), vgpu=True, confidential=False)),
     ],
 )
-def test_modes(driver, mig, virtual, confidential, modes: GpuModes):
+def test_modes(driver, mig, virtual, confidential, modes):
     called = driver(mig, virtual, confidential)
     assert ask_driver() == modes
     assert called == ["open", "closed"]
@@ -130,7 +130,7 @@ def test_modes_that_the_driver_does_not_tell_are_named():
     assert GpuModes(None, vgpu=False, confidential=None).unknown == ("MIG", "Confidential Computing")
 
 
-def test_modes_are_unknown_without_the_package_or_a_driver(monkeypatch: pytest.MonkeyPatch):
+def test_modes_are_unknown_without_the_package_or_a_driver(monkeypatch):
     def refuse() -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
 

@@ -85,13 +85,13 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("case", EXPECTED)
-def test_metrics_of_the_new_set(case: str):
+def test_metrics_of_the_new_set(case):
     own, expected = EXPECTED[case]
     assert columns(build_metric_set(own, "XX100")) == expected
 
 
 @pytest.mark.parametrize("case", EXPECTED)
-def test_form_of_the_new_set(case: str):
+def test_form_of_the_new_set(case):
     own, _ = EXPECTED[case]
     new = yaml.safe_load(build_metric_set(own, "XX100", alias="mine", keep_links=True))
     (metric_set,) = new["metricSets"]
@@ -115,7 +115,7 @@ def test_ids_suffixes_and_multipliers_are_those_of_nsys():
 @pytest.mark.parametrize(
     ("own", "counter"), [(HOPPER, "sm__cycles_elapsed"), (TRIAGE, "TPC.TriageCompute.sm__cycles_elapsed")]
 )
-def test_elapsed_cycles_come_from_the_same_unit_as_active_ones(own: str, counter: str):
+def test_elapsed_cycles_come_from_the_same_unit_as_active_ones(own, counter):
     made = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"][0]["metrics"]
     (added,) = [metric for metric in made if metric["name"] == "SM Cycles"]
     assert added["id"] == counter
@@ -152,7 +152,7 @@ def test_turing_has_no_counter_for_the_tensor_pipe_alone():
 @pytest.mark.parametrize(
     "text", ["", "- a\n- b\n", "version: 5\nmetricSets: []\n", "a: [", "version: 5\nmetricSets: [3]\n"]
 )
-def test_what_is_no_metric_set(text: str):
+def test_what_is_no_metric_set(text):
     with pytest.raises(NsysError, match="metric set"):
         build_metric_set(text, "XX100")
 

@@ -34,7 +34,7 @@ def plan(folder: Path, *program: str, **options: object) -> Plan:
         return planned
 
 
-def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Path) -> None:
+def test_cycles_are_planned_where_they_can_be_had(machine, general_set):
     with plan_recording(Session(["train.py", "--fast"]).program, RecordOptions()) as planned:
         command = planned.build_command(ReportFiles(machine / "run"))
         (chosen,) = [arg for arg in command if arg.startswith("--gpu-metrics-set=file:")]
@@ -46,7 +46,7 @@ def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Pa
     assert "GPU 0 NVIDIA H200: exact tensor cycles at 20 kHz" in describe_plan(planned)
 
 
-def test_without_a_set_for_the_chip_percentages_are_planned(machine: Path) -> None:
+def test_without_a_set_for_the_chip_percentages_are_planned(machine):
     planned = plan(machine)
     command = planned.build_command(ReportFiles(machine / "run"))
     assert not any(arg.startswith("--gpu-metrics-set") for arg in command)
@@ -57,14 +57,14 @@ def test_without_a_set_for_the_chip_percentages_are_planned(machine: Path) -> No
     assert "whole percentages" in describe_plan(planned)
 
 
-def test_a_set_that_nsys_refuses_falls_back_with_a_word(machine: Path, general_set: Path, monkeypatch) -> None:
+def test_a_set_that_nsys_refuses_falls_back_with_a_word(machine, general_set, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "busy")
     planned = plan(machine)
     assert planned.metric_set is None
     assert "another tool holds the GPU's performance counters" in planned.notes[0]
 
 
-def test_a_counter_that_nsys_leaves_out_in_silence_is_missed(machine: Path, general_set: Path, monkeypatch) -> None:
+def test_a_counter_that_nsys_leaves_out_in_silence_is_missed(machine, general_set, monkeypatch):
     without = machine.parent / "without.sqlite"
     shutil.copy(FIXTURE, without)
     with closing(sqlite3.connect(without)) as connection:
@@ -76,7 +76,7 @@ def test_a_counter_that_nsys_leaves_out_in_silence_is_missed(machine: Path, gene
     assert "accepted the metric set, but sampled no tensor cycles" in planned.notes[0]
 
 
-def test_the_set_may_be_chosen(machine: Path, general_set: Path) -> None:
+def test_the_set_may_be_chosen(machine, general_set):
     assert plan(machine, metrics="default").metric_set is None
     own = machine / "own.config"
     own.write_text(general_set.read_text())
@@ -87,21 +87,21 @@ def test_the_set_may_be_chosen(machine: Path, general_set: Path) -> None:
         plan(machine, metrics="none.config")
 
 
-def test_gpus_are_chosen_by_number(machine: Path) -> None:
+def test_gpus_are_chosen_by_number(machine):
     assert [gpu.number for gpu in plan(machine, gpus="0").gpus] == [0]
     with pytest.raises(UsageError, match="cannot sample GPU 3 here") as caught:
         plan(machine, gpus="0,3")
     assert "It can sample: 0." in caught.value.hint
 
 
-def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_are_refused_before_anything_is_run(machine, monkeypatch):
     monkeypatch.setattr("tcprof.record.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
     for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
         with pytest.raises(UsageError):
             plan(machine, **change)
 
 
-def test_size_and_overflow_are_foretold(machine: Path, general_set: Path) -> None:
+def test_size_and_overflow_are_foretold(machine, general_set):
     planned = plan(machine)
     metrics = yaml.safe_load(general_set.read_text())["metricSets"][0]["metrics"]
     assert len(metrics) == 1
@@ -110,7 +110,7 @@ def test_size_and_overflow_are_foretold(machine: Path, general_set: Path) -> Non
     assert plan(machine, metrics="default", frequency_hz=200_000).notes == ()
 
 
-def test_links_are_kept_where_gpus_work_together(fake_nsys, h200: Capabilities, general_set: Path, tmp_path) -> None:
+def test_links_are_kept_where_gpus_work_together(fake_nsys, h200, general_set, tmp_path):
     document = yaml.safe_load(general_set.read_text())
     link = {
         "name": "NVLink RX",
@@ -130,7 +130,7 @@ def test_links_are_kept_where_gpus_work_together(fake_nsys, h200: Capabilities, 
     assert names[1] - names[0] == {"NVLink RX"}
 
 
-def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities, tmp_path: Path) -> None:
+def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200, tmp_path):
     ada = GpuSupport(1, "AD102", "RTX", supported=True, reason="")
     with pytest.raises(NsysError, match="AD102, GH100"):
         write_metric_set(fake_nsys, h200, (*h200.gpus, ada), tmp_path)
@@ -173,7 +173,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
 
 
-def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine, capfd):
     ours = ("--frequency", "10000", "--delay", "2", "--cuda-graph-trace", "node")
     theirs = ("--trace=cuda", "-x", "true", "--cuda-memory-usage=true")
     assert run("profile", "--dry-run", *ours, *theirs, "train.py", "-x") == 0
@@ -185,7 +185,7 @@ def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capf
     assert {path.name for path in machine.iterdir()} == {"train.py"}
 
 
-def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_exit_status_is_kept_with_the_page(run, machine, capfd):
     (machine / "train.py").write_text("raise SystemExit(7)\n")
     assert run("profile", "train.py") == 7
     shown = capfd.readouterr()
@@ -214,7 +214,7 @@ def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(run, ma
     assert {path.name for path in machine.iterdir()} == before
 
 
-def test_a_report_that_cannot_be_had_keeps_the_raw_recording(run, machine: Path, monkeypatch, capfd) -> None:
+def test_a_report_that_cannot_be_had_keeps_the_raw_recording(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     monkeypatch.setenv("FAKE_IMPORTER_FAILS", "version mismatch")
     assert run("profile", "train.py") == 4
@@ -222,7 +222,7 @@ def test_a_report_that_cannot_be_had_keeps_the_raw_recording(run, machine: Path,
     assert (machine / "train.qdstrm").exists()
 
 
-def test_profile_from_python(machine: Path) -> None:
+def test_profile_from_python(machine):
     analysis = tcprof.profile(["train.py"], machine / "run", gpus="0", metrics="default")
     assert analysis.recording.file == "run.sqlite"
     assert analysis.analysis.tensor_source == "cycles"
@@ -271,7 +271,7 @@ def test_sums_that_are_refused_leave_the_others(machine, general_set, monkeypatc
 
 
 @pytest.fixture
-def login_node(empty_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def login_node(empty_machine, tmp_path, monkeypatch):
     """A folder with a script, on a machine without a GPU and without nsys."""
     folder = tmp_path / "job"
     folder.mkdir()
@@ -280,7 +280,7 @@ def login_node(empty_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd) -> None:
+def test_a_command_is_printed_without_gpu_and_nsys(run, login_node, capfd):
     assert run("profile", "--dry-run", "-o", "run_%q{SLURM_PROCID}_%h", "train.py", "--name", "a b; rm -rf /") == 0
     shown = capfd.readouterr()
     command = shlex.split(shown.out)
@@ -293,15 +293,13 @@ def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd)
 
 
 @pytest.mark.parametrize(("visible", "sampled"), [("1,3", "1,3"), ("", "all"), ("GPU-2f1c", "all")])
-def test_the_gpus_that_cuda_sees_are_sampled(
-    run, login_node: Path, monkeypatch, capfd, visible: str, sampled: str
-) -> None:
+def test_the_gpus_that_cuda_sees_are_sampled(run, login_node, monkeypatch, capfd, visible, sampled):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert run("profile", "--dry-run", "train.py") == 0
     assert f"--gpu-metrics-devices={sampled}" in shlex.split(capfd.readouterr().out)
 
 
-def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
+def test_what_is_printed_runs_there_as_it_stands(run, login_node, fake_nsys, monkeypatch, capfd):
     assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "--gpus", "none", "train.py") == 0
     printed = capfd.readouterr().out
     monkeypatch.setenv("PATH", os.defpath)
@@ -310,7 +308,7 @@ def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsy
     assert (login_node / "train.nsys-rep").exists()
 
 
-def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login_node: Path, capfd) -> None:
+def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login_node, capfd):
     there = ("--nsys", "/opt/there/nsys", "--metrics", "default", "--python", "python")
     assert run("profile", "--dry-run", *there[:4], "torchrun-there", "/there/train.py") == 0
     command = shlex.split(capfd.readouterr().out)
@@ -333,14 +331,14 @@ def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login
         ("%d", "%d"),
     ],
 )
-def test_patterns_are_those_of_nsys(monkeypatch: pytest.MonkeyPatch, pattern: str, filled: str) -> None:
+def test_patterns_are_those_of_nsys(monkeypatch, pattern, filled):
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("DIR", "sub")
     here = filled.replace("HOST", socket.gethostname()).replace("PROCESS", str(os.getpid()))
     assert str(fill_in(Path(pattern))) == here
 
 
-def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
+def test_a_number_is_the_next_free_one(tmp_path):
     assert fill_in(tmp_path / "run%n") == tmp_path / "run1"
     for taken in ("run1.nsys-rep", "run2.qdstrm"):
         (tmp_path / taken).touch()
@@ -350,7 +348,7 @@ def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"mine"], ids=["of another recording", "of another program"])
-def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: bytes | None, capfd) -> None:
+def test_what_is_there_is_replaced_only_if_forced(run, machine, content, capfd):
     there = machine / "train.tcprof"
     if content is None:
         tcprof.read(FIXTURES / "matmul.sqlite").save(there)

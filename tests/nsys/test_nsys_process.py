@@ -3,7 +3,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from tcprof.record import run_shown as process
 from tcprof.record.run_shown import run_shown
 
 
-def test_output_comes_whole_and_at_once(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]):
+def test_output_comes_whole_and_at_once(tmp_path, capfdbinary):
     seen = tmp_path / "seen"
     code = f"""
 import pathlib, sys, time
@@ -39,14 +38,14 @@ while time.monotonic() < until and not pathlib.Path({str(seen)!r}).exists():
     assert outputs == [b"\xff one"]
 
 
-def test_much_output_passes_and_its_ends_are_kept(capfdbinary: pytest.CaptureFixture[bytes]):
+def test_much_output_passes_and_its_ends_are_kept(capfdbinary):
     code = "print('first'); print('x' * 10_000_000); print('last')"
     done = run_shown([sys.executable, "-c", code])
     assert capfdbinary.readouterr().out == b"first\n" + b"x" * 10_000_000 + b"\nlast\n"
     assert (done.stdout[:6], done.stdout[-5:], len(done.stdout)) == ("first\n", "last\n", 128 * 1024)
 
 
-def test_a_child_that_keeps_the_pipe_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+def test_a_child_that_keeps_the_pipe_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(process, "_DRAIN_S", 0.3)
     began = time.monotonic()
     done = run_shown(["sh", "-c", "sleep 20 & echo $!"])
@@ -54,7 +53,7 @@ def test_a_child_that_keeps_the_pipe_is_not_waited_for(monkeypatch: pytest.Monke
     os.kill(int(done.stdout), signal.SIGKILL)  # it lives: nobody asked for its end
 
 
-def test_programs_that_cannot_start_or_do_not_answer(tmp_path: Path):
+def test_programs_that_cannot_start_or_do_not_answer(tmp_path):
     with pytest.raises(NsysError, match="could not be started: No such file"):
         run_shown([str(tmp_path / "none")])
     with pytest.raises(NsysError, match="could not be started: No such file"):

@@ -32,12 +32,12 @@ SPLITS = {  # command line: (ours, nsys's, program)
 
 
 @pytest.mark.parametrize("line", SPLITS)
-def test_split_arguments(line: str):
+def test_split_arguments(line):
     assert split_arguments(line.split(), KNOWN) == SPLITS[line]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").touch()
     return tmp_path
@@ -51,11 +51,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["sh", "-c", "true"], ["sh", "-c", "true"]),
     ],
 )
-def test_find_program(folder: Path, args: list[str], resolved: list[str]):
+def test_find_program(folder, args, resolved):
     assert find_program(args, python="PY") == tuple(resolved)
 
 
-def test_a_command_of_the_virtual_environment_needs_no_activation(folder: Path):
+def test_a_command_of_the_virtual_environment_needs_no_activation(folder):
     (folder / "bin").mkdir()
     (folder / "bin" / "torchrun-of-the-venv").touch()
     python = str(folder / "bin" / "python")
@@ -64,13 +64,13 @@ def test_a_command_of_the_virtual_environment_needs_no_activation(folder: Path):
 
 
 @pytest.mark.parametrize("args", [[], ["-m"]])
-def test_no_program(args: list[str]):
+def test_no_program(args):
     with pytest.raises(UsageError, match="no program"):
         find_program(args)
 
 
 @pytest.mark.parametrize("args", [["missing.py"], ["no-such-command"], ["sub/missing.py"]])
-def test_a_program_that_is_not_there(folder: Path, args: list[str]):
+def test_a_program_that_is_not_there(folder, args):
     with pytest.raises(InputError, match=args[0]):
         find_program(args)
 
@@ -88,7 +88,7 @@ def test_a_program_that_is_not_there(folder: Path, args: list[str]):
         ([], "recording"),
     ],
 )
-def test_name_report(args: list[str], name: str):
+def test_name_report(args, name):
     assert name_report(args) == name
 
 
@@ -101,7 +101,7 @@ def test_name_report(args: list[str], name: str):
         ("shapes", ["TCPROF_ANNOTATE=shapes"]),
     ],
 )
-def test_a_program_is_annotated_by_its_environment(monkeypatch: pytest.MonkeyPatch, level: str, set_to: list[str]):
+def test_a_program_is_annotated_by_its_environment(monkeypatch, level, set_to):
     monkeypatch.setenv("PYTHONPATH", "mine")
     env, path, *rest = annotated(("python", "train.py"), level)
     assert env == "env"
@@ -116,7 +116,7 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 
 
 @pytest.fixture
-def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def environments(tmp_path, monkeypatch):
     """A folder with three environments; none is active, and tcprof was called by its path."""
     for name in ("venv", "conda", "path"):
         for command in ("python", "tcprof"):
@@ -131,7 +131,7 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_tcprof_s_own_python_where_no_environment_is_active(environments: Path):
+def test_tcprof_s_own_python_where_no_environment_is_active(environments):
     assert choose_python() == Python(sys.executable)
 
 
@@ -143,7 +143,7 @@ def test_tcprof_s_own_python_where_no_environment_is_active(environments: Path):
         ({"CONDA_PREFIX": "conda", "CONDA_DEFAULT_ENV": "base"}, ""),
     ],
 )
-def test_the_active_environment_s_python(environments: Path, monkeypatch, variables: dict[str, str], chosen: str):
+def test_the_active_environment_s_python(environments, monkeypatch, variables, chosen):
     for name, value in variables.items():
         monkeypatch.setenv(name, value if name == "CONDA_DEFAULT_ENV" else str(environments / value))
     expected = str(environments / chosen / "bin" / "python") if chosen else sys.executable
@@ -151,13 +151,13 @@ def test_the_active_environment_s_python(environments: Path, monkeypatch, variab
     assert bool(choose_python().reason) == bool(chosen)
 
 
-def test_a_tcprof_that_was_found_on_path_takes_the_python_there(environments: Path, monkeypatch):
+def test_a_tcprof_that_was_found_on_path_takes_the_python_there(environments, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(environments / "path" / "bin" / "tcprof")])
     found = Python(str(environments / "path" / "bin" / "python"), "of the active environment, according to PATH")
     assert choose_python() == found
 
 
-def test_the_user_names_a_python(environments: Path, monkeypatch):
+def test_the_user_names_a_python(environments, monkeypatch):
     monkeypatch.setenv("VIRTUAL_ENV", str(environments / "venv"))
     other = str(environments / "conda" / "bin" / "python")
     assert choose_python(other) == Python(other, "as --python says")

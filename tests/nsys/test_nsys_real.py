@@ -21,7 +21,7 @@ from tcprof.errors import StoppedError
 from tcprof.nsys.capabilities import Capabilities, read_capabilities
 from tcprof.nsys.export import find_export
 from tcprof.nsys.folders import FOLDER_SUFFIXES
-from tcprof.nsys.locate import Nsys, find_nsys
+from tcprof.nsys.locate import find_nsys
 from tcprof.nsys.report import ReportFiles, read_report_version
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.recording import RecordedRun, record
@@ -65,12 +65,12 @@ COOKIE = "TCPROF_TEST_COOKIE"
 
 
 @pytest.fixture(scope="module")
-def nsys() -> Nsys:
+def nsys():
     return find_nsys(Path(REAL))
 
 
 @pytest.fixture
-def build(nsys: Nsys, tmp_path: Path):
+def build(nsys, tmp_path):
     """The command that records a Python program; the program gets the path of a file to make once it runs."""
 
     def build(code: str, **options: object) -> list[str]:
@@ -86,7 +86,7 @@ def build(nsys: Nsys, tmp_path: Path):
 
 
 @pytest.fixture
-def run(nsys: Nsys, build, tmp_path: Path):
+def run(nsys, build, tmp_path):
     def run(code: str = SCRIPT, **options: object) -> RecordedRun:
         return record(nsys, build(code, **options), ReportFiles(tmp_path / "a 50% run"))
 
@@ -94,7 +94,7 @@ def run(nsys: Nsys, build, tmp_path: Path):
 
 
 @pytest.fixture
-def left_over(monkeypatch: pytest.MonkeyPatch):
+def left_over(monkeypatch):
     """Lists the processes of a recording that still live, known by their environment; ends them after the test."""
     cookie = uuid.uuid4().hex
     monkeypatch.setenv(COOKIE, cookie)
@@ -132,7 +132,7 @@ def after(seconds: float) -> Callable[[], object]:
     return lambda: time.sleep(seconds) or True
 
 
-def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+def test_record_and_export(nsys, run, tmp_path, capfd):
     recording = run()
     assert recording == RecordedRun((tmp_path / "a 50% run.nsys-rep",), 5)
     assert "the program has ended" in capfd.readouterr().out
@@ -160,7 +160,7 @@ def read_nvtx(export: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: signal.Signals, capfd):
+def test_one_signal_keeps_the_report(build, left_over, tmp_path, number, capfd):
     send(((tmp_path / "up").exists, number))
     done = run_shown(build(PATIENT))
     assert done.was_stopped
@@ -170,7 +170,7 @@ def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: s
     assert left_over() == {}
 
 
-def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path: Path):
+def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path):
     seen = []
     up = tmp_path / "up"
     send((lambda: up.exists() and (seen.append(left_over()) or True), signal.SIGINT), (after(0.3), signal.SIGINT))
@@ -189,12 +189,12 @@ def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path
         pytest.param("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, id="crashes"),
     ],
 )
-def test_a_program_that_fails_still_gives_a_report(run, tmp_path: Path, code: str, status: int):
+def test_a_program_that_fails_still_gives_a_report(run, tmp_path, code, status):
     assert run(code) == RecordedRun((tmp_path / "a 50% run.nsys-rep",), status)
     assert (tmp_path / "a 50% run.nsys-rep").is_file()
 
 
-def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_path: Path, capfd):
+def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_path, capfd):
     done = run_shown(build(PATIENT, delay_s=0.5, duration_s=1.0))
     assert (done.status, done.was_stopped) == (143, False)
     assert (tmp_path / "a 50% run.nsys-rep").is_file()
@@ -205,12 +205,12 @@ def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_p
     assert left_over() == {}
 
 
-def test_capabilities(nsys: Nsys):
+def test_capabilities(nsys):
     capabilities = read_capabilities(nsys)
     assert capabilities.gpu_metrics_option.startswith("--gpu-metrics-device")
 
 
-def test_the_recipe_writes_the_ranges_of_each_report(tmp_path: Path) -> None:
+def test_the_recipe_writes_the_ranges_of_each_report(tmp_path):
     folders = [*Path(REAL).parents[1].rglob("nsys_recipe/third_party")]
     if not folders:
         pytest.skip("this nsys has no recipes that can be run")

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from tcprof.errors import NsysError, OutputError, StoppedError
-from tcprof.nsys.capabilities import Capabilities
-from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import PROBLEMS, explain
 from tcprof.record.command import RecordOptions, build_profile_command
@@ -18,7 +16,7 @@ SHOUT = [sys.executable, "-c", "import sys; print('to out'); print('to err', fil
 
 
 @pytest.fixture
-def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
+def run(fake_nsys, h200, tmp_path):
     def run(program: list[str] = SHOUT, name: str = "run.nsys-rep", **options: object) -> RecordedRun:
         report = ReportFiles.named(tmp_path / name)
         command = build_profile_command(fake_nsys, h200, RecordOptions(**options), program, report)
@@ -27,7 +25,7 @@ def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
     return run
 
 
-def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+def test_report_and_status_of_the_program(run, tmp_path, capfd):
     assert run() == RecordedRun((tmp_path / "run.nsys-rep",), 3)
     out, err = capfd.readouterr()
     assert out.startswith("to out\n")
@@ -36,18 +34,18 @@ def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("name", ["run", "run.v1", "50%", "a b.nsys-rep"])
-def test_names(run, tmp_path: Path, name: str):
+def test_names(run, tmp_path, name):
     assert run(name=name).reports[0] == tmp_path / f"{name.removesuffix('.nsys-rep')}.nsys-rep"
 
 
-def test_a_report_from_before_is_not_taken_for_the_new_one(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_report_from_before_is_not_taken_for_the_new_one(run, tmp_path, monkeypatch):
     (tmp_path / "run.nsys-rep").write_text("of yesterday")
     monkeypatch.setenv("FAKE_NSYS", "privilege")
     with pytest.raises(NsysError):
         run()
 
 
-def test_importer_that_cannot_load(run, tmp_path: Path, install_importer, monkeypatch: pytest.MonkeyPatch):
+def test_importer_that_cannot_load(run, tmp_path, install_importer, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     monkeypatch.setenv("FAKE_IMPORTER_LACKS", "libdw.so.1")
     install_importer(tmp_path / "host" / "QdstrmImporter")
@@ -64,7 +62,7 @@ def test_a_raw_recording_is_imported_where_that_is_possible(run, tmp_path, insta
     assert run() == RecordedRun((tmp_path / "run.nsys-rep",), 3)
 
 
-def test_capture_range_that_never_began(run, monkeypatch: pytest.MonkeyPatch):
+def test_capture_range_that_never_began(run, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "no_range")
     with pytest.raises(NsysError, match="the capture range never began") as caught:
         run(capture_range="cudaProfilerApi")
@@ -88,7 +86,7 @@ REFUSALS = {  # what the fake nsys says: (part of the message, part of the hint)
 
 
 @pytest.mark.parametrize("mode", REFUSALS)
-def test_refusals_are_explained(run, mode: str, monkeypatch: pytest.MonkeyPatch):
+def test_refusals_are_explained(run, mode, monkeypatch):
     message, hint = REFUSALS[mode]
     monkeypatch.setenv("FAKE_NSYS", mode)
     with pytest.raises(NsysError, match=message) as caught:
@@ -97,7 +95,7 @@ def test_refusals_are_explained(run, mode: str, monkeypatch: pytest.MonkeyPatch)
     assert "usage:" not in str(caught.value)
 
 
-def test_refusal_that_nobody_knows(run, monkeypatch: pytest.MonkeyPatch):
+def test_refusal_that_nobody_knows(run, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "strange")
     with pytest.raises(NsysError, match=r"exit status 1\. It said: the moon is in the wrong quarter"):
         run()
@@ -110,7 +108,7 @@ def test_messages_that_come_inside_reports():
     assert len({row.pattern for row in PROBLEMS}) == len(PROBLEMS)
 
 
-def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_ctrl_c_keeps_the_report(run, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "patient")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -118,7 +116,7 @@ def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.Monkey
     timer.join()
 
 
-def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path, monkeypatch):
     def give_up(argv: list[str], **_: object) -> None:
         (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
         raise StoppedError("given up")
@@ -129,7 +127,7 @@ def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monke
     assert not (tmp_path / "run.nsys-rep").exists()
 
 
-def test_what_cannot_be_written_is_found_before(tmp_path: Path):
+def test_what_cannot_be_written_is_found_before(tmp_path):
     def check_output(path: Path, force: bool) -> None:
         ReportFiles.named(path).check(force)
 

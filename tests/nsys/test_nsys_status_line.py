@@ -13,7 +13,6 @@ import termios
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -49,7 +48,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal() -> Terminal:
+def terminal():
     return Terminal()
 
 
@@ -79,7 +78,7 @@ QUICK_TALK = PROGRAM.replace("SECONDS", "0.2")
 OUTPUT = b"one\ntwo \xff\x1b[1m\nthree"
 
 
-def test_the_line_gives_way_to_output_which_is_unchanged(terminal: Terminal):
+def test_the_line_gives_way_to_output_which_is_unchanged(terminal):
     received = record(TALK, terminal)
     assert without_line(received) == OUTPUT
     assert len(DRAWN.findall(received)) >= 2
@@ -94,7 +93,7 @@ def shown(received: bytes) -> list[bytes]:
     return [line.rpartition(ERASE)[2] for line in received.split(b"\n")]
 
 
-def test_it_tells_when_nsys_writes(terminal: Terminal):
+def test_it_tells_when_nsys_writes(terminal):
     # In two pieces, as a pipe may deliver it; then as nsys draws its progress, over which nothing is drawn.
     program = f"""
 import time
@@ -109,7 +108,7 @@ print("\\r[1/1] [100%]\\nGenerated:\\n    x", flush=True)
     assert b"nsys is writing the report" + ERASE + b"[1/1] [0%]\r[1/1] [50%]\r[1/1] [100%]\n" in after
 
 
-def test_no_line_without_a_terminal(tmp_path: Path):
+def test_no_line_without_a_terminal(tmp_path):
     with (tmp_path / "log").open("w+b") as log:
         command = [sys.executable, "-c", RUN, sys.executable, "-c", QUICK_TALK]
         subprocess.run(command, env=os.environ | {"TERM": "xterm"}, stdout=log, stderr=log, check=True)
@@ -117,7 +116,7 @@ def test_no_line_without_a_terminal(tmp_path: Path):
         assert log.read() == OUTPUT
 
 
-def test_of_progress_in_a_file_only_the_end_is_written(tmp_path: Path):
+def test_of_progress_in_a_file_only_the_end_is_written(tmp_path):
     program = """
 import sys, time
 def write(text):
@@ -191,7 +190,7 @@ def test_the_program_can_read_what_the_user_types():
     assert b"hello Ada\n" in read_to_end(ours, pid, b"name?", b"Ada\n")
 
 
-def test_a_lost_terminal_stops_the_recording_and_keeps_the_report(tmp_path: Path):
+def test_a_lost_terminal_stops_the_recording_and_keeps_the_report(tmp_path):
     told = tmp_path / "told"
     program = f"""
 import pathlib, signal, sys, time

@@ -47,7 +47,7 @@ LATE = WHOLE.replace("for phase in", "train_until('t', wait)\nfor phase in")  # 
 
 
 @pytest.fixture
-def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(machine, monkeypatch):
     """The folder, on a machine whose captures are short."""
     monkeypatch.setattr(step_capture, "_LEAST_S", 0.1)
     monkeypatch.setattr(step_capture, "_SETTLE_S", 0.05)
@@ -56,7 +56,7 @@ def machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def captures(monkeypatch: pytest.MonkeyPatch) -> list[StepCapture]:
+def captures(monkeypatch):
     """Those that were made."""
     made: list[StepCapture] = []
     finish = StepCapture.finish
@@ -75,7 +75,7 @@ def profile(run, folder: Path, program: str, *options: str) -> int:
     return run("profile", "--gpus", "none", *options, "train.py")
 
 
-def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Path, captures, capfd) -> None:
+def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine, captures, capfd):
     assert profile(run, machine, WHOLE, "--steps", "6") == 0
     shown = capfd.readouterr().out
     assert "t None False" in shown  # steps are timed by the optimizer alone
@@ -97,7 +97,7 @@ def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Pat
     assert tcprof.read("train.nsys-rep").unprofiled.equals(steps)
 
 
-def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine: Path, capfd) -> None:
+def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine, capfd):
     program = WHOLE.replace("        optimizer.step()\n", "").replace(".sum().backward()", "")
     program = program.replace("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)", "net.eval()")
     assert profile(run, machine, program, "--steps", "6") == 0
@@ -107,7 +107,7 @@ def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine: Pat
     assert not tcprof.read("train.tcprof").unprofiled["training"].any()
 
 
-def test_threads_that_are_in_a_step_as_a_phase_begins_are_followed_on(run, machine: Path, capfd) -> None:
+def test_threads_that_are_in_a_step_as_a_phase_begins_are_followed_on(run, machine, capfd):
     program = """
 import threading
 class Slow(torch.nn.Linear):
@@ -141,7 +141,7 @@ print(torch.nn.Module.__call__.__closure__)
         (f"{TRAIN}\nif os.fork() == 0: train(2); os._exit(0)\nos.wait()", 0),
     ],
 )
-def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, program: str, status: int, capfd) -> None:
+def test_nothing_is_lost_of_a_program_that_ends_early(run, machine, program, status, capfd):
     assert (
         profile(run, machine, program, "--steps", "6", *(["--duration", "1"] if "wait)" in program else [])) == status
     )
@@ -152,8 +152,8 @@ def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, progra
 
 @pytest.mark.parametrize(("program", "options"), [(WHOLE, ()), (LATE, ("--duration", "0.2"))])
 def test_the_program_waits_between_two_steps_while_a_capture_ends(
-    run, machine: Path, captures, monkeypatch, program: str, options: tuple[str, ...]
-) -> None:
+    run, machine, captures, monkeypatch, program, options
+):
     seen: list[tuple[int, int]] = []
     ask = StepCapture._ask_nsys
 
@@ -170,7 +170,7 @@ def test_the_program_waits_between_two_steps_while_a_capture_ends(
     assert max(log.waits for log in captures[0]._logs.values()) == 1
 
 
-def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine, monkeypatch):
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((1000, 0.0),))
     assert profile(run, machine, f"{TRAIN}\ntrain_until('t'); train(300); time.sleep(1)", "--steps", "6") == 0
     steps = tcprof.read("train.tcprof").unprofiled
@@ -178,7 +178,7 @@ def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine: Path, mo
     assert (steps["end_ns"] - steps["start_ns"] < 8e8).all()
 
 
-def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Path, captures, monkeypatch) -> None:
+def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine, captures, monkeypatch):
     monkeypatch.setattr(step_capture, "_MOST_S", 0.5)
     program = WHOLE.replace("def train(count):", "import nvtx\nnvtx.annotate('mine')\ndef train(count):")
     assert profile(run, machine, program, "--steps", "6") == 0
@@ -188,7 +188,7 @@ def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Pa
     assert tcprof.read("train.tcprof").unprofiled["step_count"].sum() >= 8
 
 
-def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path, captures, capfd) -> None:
+def test_the_recording_of_a_program_without_steps_has_an_end(run, machine, captures, capfd):
     program = "import time; time.sleep(2); print('the end')"
     assert profile(run, machine, program, "--duration", "0.2") == 0
     assert captures[0].is_ready.is_set()
@@ -197,14 +197,14 @@ def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path,
     assert "the first 0.2 s are recorded" in shown.err
 
 
-def test_a_program_that_only_replays_graphs_is_recorded_for_less_time(run, machine: Path, monkeypatch, capfd) -> None:
+def test_a_program_that_only_replays_graphs_is_recorded_for_less_time(run, machine, monkeypatch, capfd):
     monkeypatch.setattr(step_capture, "_REPLAYS_S", 0.3)
     program = "import os, time; open(os.environ['TCPROF_PROCESSES'] + '/replays', 'w').close(); time.sleep(2)"
     assert profile(run, machine, program) == 0
     assert re.search(r"the first [01](\.\d)? s are recorded", capfd.readouterr().err)
 
 
-def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machine: Path, captures, capfd) -> None:
+def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machine, captures, capfd):
     program = "import time, torch; time.sleep(2); print('the end')"
     assert profile(run, machine, program, "--duration", "0.2") == 0
     shown = capfd.readouterr()
@@ -213,7 +213,7 @@ def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machi
     assert shown.err.count("the first 0.2 s are recorded") == 1
 
 
-def test_steps_that_come_late_replace_what_was_shown(run, machine: Path, captures, capfd) -> None:
+def test_steps_that_come_late_replace_what_was_shown(run, machine, captures, capfd):
     program = LATE.replace("\nfor phase in", "; time.sleep(3)\nfor phase in")
     assert profile(run, machine, program, "--steps", "6", "--duration", "0.2") == 0
     assert capfd.readouterr().out.count("Step time ") == 2
@@ -222,7 +222,7 @@ def test_steps_that_come_late_replace_what_was_shown(run, machine: Path, capture
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
-def test_what_was_shown_outlives_a_program_that_is_given_up(machine: Path, monkeypatch, is_shown: bool) -> None:
+def test_what_was_shown_outlives_a_program_that_is_given_up(machine, monkeypatch, is_shown):
     monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or give_up())
     files, commands = ReportFiles(Path("x")), SessionCommands("", (), (), ReportFiles(Path("y")))
     capture = StepCapture(commands, RecordOptions(), machine, files)
@@ -235,13 +235,13 @@ def test_what_was_shown_outlives_a_program_that_is_given_up(machine: Path, monke
     assert Path("x.nsys-rep").exists() == is_shown
 
 
-def test_a_session_that_outlives_the_program_is_ended(run, machine: Path, monkeypatch, capfd) -> None:
+def test_a_session_that_outlives_the_program_is_ended(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "outlives")
     assert profile(run, machine, "print('ended')") == 0
     assert "nsys went on after the program's end" in capfd.readouterr().err
 
 
-def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture() -> None:
+def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture():
     was_asked: list[bool] = []
 
     def watch(stopping: Stopping) -> str:
@@ -254,7 +254,7 @@ def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture() -> None:
     assert was_asked.index(True) == 10
 
 
-def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine: Path) -> None:
+def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine):
     commands = SessionCommands("", (), (), ReportFiles(Path("y")))
     capture = StepCapture(commands, RecordOptions(steps=0), machine, ReportFiles(Path("x")))
     capture.start = lambda: None
@@ -265,7 +265,7 @@ def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine: Pa
 
 
 @pytest.mark.parametrize(("doing", "status"), [(RECORDING, 0), (TURNING, 0), (TIMING, 130), (RUNNING, 130)])
-def test_a_signal_is_the_status_of_a_program_that_nsys_does_not_record(machine: Path, monkeypatch, doing, status):
+def test_a_signal_is_the_status_of_a_program_that_nsys_does_not_record(machine, monkeypatch, doing, status):
     monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or Completed(0, "", ""))
     commands = SessionCommands("", (), (), ReportFiles(Path("y")))
     capture = StepCapture(commands, RecordOptions(steps=0), machine, files := ReportFiles(Path("x")))
@@ -278,7 +278,7 @@ def give_up() -> None:
     raise StoppedError("The recording was given up.")
 
 
-def test_steps_of_the_second_capture_are_counted_in_each_process(machine: Path) -> None:
+def test_steps_of_the_second_capture_are_counted_in_each_process(machine):
     capture = StepCapture(
         SessionCommands("", (), (), ReportFiles(Path("y"))), RecordOptions(), machine, ReportFiles(Path("x"))
     )
@@ -292,7 +292,7 @@ def test_steps_of_the_second_capture_are_counted_in_each_process(machine: Path) 
 
 
 @pytest.mark.parametrize("program", ["", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
-def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkeypatch, capfd, program: str) -> None:
+def test_the_program_ends_with_its_recording_if_asked(run, machine, monkeypatch, capfd, program):
     monkeypatch.setattr(stopping, "_PATIENCE_S", 0.5)
     end = Stopping.end_program
 
@@ -307,7 +307,7 @@ def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, monkey
     assert not psutil.pid_exists(int((machine / "number").read_text(encoding="utf-8")))
 
 
-def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, machine: Path, monkeypatch, capfd) -> None:
+def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "no_start")
     monkeypatch.setattr(step_capture, "_RETRY_S", 0.1)
     assert profile(run, machine, LATE, "--steps", "6", "--duration", "0.2") == 0

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -25,7 +25,7 @@ ROLES = ("nsys", "launcher", "program", "child", "orphan", "agent")
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Iterator[list[str]]:
+def stand_in(tmp_path):
     """The command of the stand-in; what is left of it ends with the test."""
     yield [sys.executable, str(STAND_IN), "nsys", str(tmp_path)]
     for pid in living(tmp_path):
@@ -33,7 +33,7 @@ def stand_in(tmp_path: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_grace(monkeypatch):
     monkeypatch.setattr(stopping, "_GRACE_S", 0.3)
 
 
@@ -80,7 +80,7 @@ def counts(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+def test_ctrl_c_twice_leaves_nobody(stand_in, tmp_path, capfd):
     handlers = [signal.getsignal(number) for number in stopping._CAUGHT]
     send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
     began = time.monotonic()
@@ -97,21 +97,21 @@ def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: 
     assert [signal.getsignal(number) for number in stopping._CAUGHT] == handlers
 
 
-def test_quit_kills_at_once(stand_in: list[str], tmp_path: Path):
+def test_quit_kills_at_once(stand_in, tmp_path):
     send((all_up(tmp_path), signal.SIGQUIT))
     with pytest.raises(StoppedError):
         run_shown(stand_in)
     assert (living(tmp_path), heard(tmp_path)) == ([], [])
 
 
-def test_a_report_that_is_there_is_kept_when_the_program_is_killed(stand_in, tmp_path: Path, capfd):
+def test_a_report_that_is_there_is_kept_when_the_program_is_killed(stand_in, tmp_path, capfd):
     send((all_up(tmp_path), signal.SIGINT), (after(0.6), signal.SIGINT))
     assert run_shown([*stand_in, "quick"]) == Completed(0, "Generated:\n", "", was_stopped=True)
     assert living(tmp_path) == []
     assert capfd.readouterr().err.splitlines()[-1] == "Killing what nsys left behind."
 
 
-def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, monkeypatch, capfd):
+def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(process, "_DRAIN_S", 0.5)
     send((all_up(tmp_path), signal.SIGINT))
     assert run_shown([*stand_in, "quick"]).status == 0
@@ -124,7 +124,7 @@ def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, m
 
 
 @pytest.mark.usefixtures("short_grace")
-def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, capfd):
+def test_schedulers_signals_come_but_once(stand_in, tmp_path, capfd):
     # timeout(1) and Slurm signal more than once; nsys would give up
     send((all_up(tmp_path), signal.SIGTERM), (after(0.2), signal.SIGTERM), (after(0.3), signal.SIGINT))
     with pytest.raises(StoppedError):
@@ -159,7 +159,7 @@ def test_nohup_is_respected():
     assert list(received) == [signal.SIGTERM]
 
 
-def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_path: Path):
+def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_path):
     script = f"from tcprof.record.run_shown import run_shown; run_shown({stand_in!r})"
     with subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL) as tcprof:
         while not all_up(tmp_path)():
@@ -172,13 +172,13 @@ def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_p
 
 
 @pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+def sleeper():
     with subprocess.Popen(["sleep", "20"]) as child:
         yield child
         child.kill()
 
 
-def test_a_later_process_of_the_same_number_is_a_stranger(sleeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_later_process_of_the_same_number_is_a_stranger(sleeper, tmp_path, monkeypatch):
     found = ProcessTree(sleeper.pid, ["sleep"])
     found.gather()
     assert found.living() == [sleeper.pid]

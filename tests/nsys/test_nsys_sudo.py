@@ -15,7 +15,7 @@ from tcprof.record.recording import become_root, give_back
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def user(tmp_path, monkeypatch):
     """A user who is not root, on a machine with a sudo that notes what it is told."""
     sudo = tmp_path / "sudo"
     sudo.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" > {tmp_path}/told\n')
@@ -27,7 +27,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_nsys_is_root_and_the_program_is_the_user(user: Path):
+def test_nsys_is_root_and_the_program_is_the_user(user):
     nsys = Nsys(Path("/opt/nsys"), (2025, 3, 2), become_root())
     options = RecordOptions()
     capabilities = Capabilities("", metric_set_files=False, gpus=())
@@ -43,29 +43,29 @@ def test_nsys_is_root_and_the_program_is_the_user(user: Path):
     assert command[-2:] == ["/venv/bin/python", "train.py"]
 
 
-def test_values_of_other_variables_do_not_stand_on_the_command_line(user: Path, monkeypatch: pytest.MonkeyPatch):
+def test_values_of_other_variables_do_not_stand_on_the_command_line(user, monkeypatch):
     monkeypatch.setenv("API_TOKEN", "hunter2")
     assert "hunter2" not in " ".join(become_root())
 
 
-def test_root_needs_no_sudo(monkeypatch: pytest.MonkeyPatch):
+def test_root_needs_no_sudo(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert become_root() == ()
 
 
-def test_no_sudo(user: Path):
+def test_no_sudo(user):
     (user / "sudo").unlink()
     with pytest.raises(MachineError, match="no sudo"):
         become_root()
 
 
-def test_sudo_that_refuses(user: Path):
+def test_sudo_that_refuses(user):
     (user / "sudo").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(MachineError, match="sudo refused"):
         become_root()
 
 
-def test_a_report_of_root_is_given_back(user: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_report_of_root_is_given_back(user, monkeypatch):
     report = user / "run.nsys-rep"
     report.touch()
     give_back(report)

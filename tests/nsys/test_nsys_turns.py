@@ -53,18 +53,18 @@ HELD = GpuSupport(None, "GH100", "NVIDIA H100", supported=False, reason="Already
 
 
 @pytest.mark.parametrize(("gpus", "is_held"), [("all", True), ("0", False), ("1", True), ("0,1", True)])
-def test_the_gpu_of_another_rank_may_be_held(gpus: str, is_held: bool, h200) -> None:
+def test_the_gpu_of_another_rank_may_be_held(gpus, is_held, h200):
     assert (HELD in _leave_out_held((*h200.gpus, HELD), gpus)) == is_held
 
 
-def test_the_number_of_a_gpu_does_not_depend_on_who_records(machine, general_set, monkeypatch) -> None:
+def test_the_number_of_a_gpu_does_not_depend_on_who_records(machine, general_set, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "second of two")  # nsys lists it as 0, and takes 1 for it
     with plan_recording(("true",), RecordOptions(gpus="1")) as plan:
         assert [gpu.number for gpu in plan.gpus] == [1]
 
 
 @pytest.fixture
-def lock(tmp_path: Path, monkeypatch) -> Path:
+def lock(tmp_path, monkeypatch):
     """The file that a rank locks while it has its turn."""
     monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
     return tmp_path / f"tcprof-{platform.node()}-{os.getuid()}.lock"
@@ -81,7 +81,7 @@ def can_lock(path: Path) -> bool:
     return True
 
 
-def test_a_turn_lasts_until_the_program_has_begun(machine, general_set, lock: Path, monkeypatch) -> None:
+def test_a_turn_lasts_until_the_program_has_begun(machine, general_set, lock, monkeypatch):
     free = []
     run_shown = turns.run_shown
 
@@ -103,7 +103,7 @@ def test_a_turn_lasts_until_the_program_has_begun(machine, general_set, lock: Pa
     assert free == [False, True]
 
 
-def test_a_gpu_that_was_held_when_nsys_began_is_tried_again(machine, general_set, lock, tmp_path, monkeypatch) -> None:
+def test_a_gpu_that_was_held_when_nsys_began_is_tried_again(machine, general_set, lock, tmp_path, monkeypatch):
     mark = tmp_path / "held"
     mark.touch()
     monkeypatch.setenv("FAKE_NSYS_HELD_AT_START", str(mark))
@@ -119,7 +119,7 @@ SAMPLING = ("nsys", "profile", "--gpu-metrics-devices=0", "train.py")
 
 
 @pytest.fixture
-def attempts(monkeypatch) -> list[Completed]:
+def attempts(monkeypatch):
     """What nsys says, one attempt after the other; those that were made are taken out."""
     left = [REFUSED, RECORDED]
     monkeypatch.setattr(turns, "run_shown", lambda _argv, **_: left.pop(0))
@@ -127,7 +127,7 @@ def attempts(monkeypatch) -> list[Completed]:
     return left
 
 
-def test_waiting_for_the_turn_leaves_time_to_try_again(attempts, monkeypatch) -> None:
+def test_waiting_for_the_turn_leaves_time_to_try_again(attempts, monkeypatch):
     now = [0.0]
 
     @contextmanager
@@ -140,7 +140,7 @@ def test_waiting_for_the_turn_leaves_time_to_try_again(attempts, monkeypatch) ->
     assert turns.run_in_turn(SAMPLING) is RECORDED
 
 
-def test_a_recording_that_was_stopped_is_not_tried_again(attempts, lock: Path) -> None:
+def test_a_recording_that_was_stopped_is_not_tried_again(attempts, lock):
     attempts[0] = stopped = replace(REFUSED, was_stopped=True)
     assert turns.run_in_turn(SAMPLING) is stopped
     assert attempts == [RECORDED]
