@@ -508,6 +508,7 @@ def write_tables(export: Path | str, folder: Path, suffix: str = ".parquet") -> 
             if suffix == ".parquet":
                 pq.write_table(table, folder / f"{name}{suffix}")
             else:
-                with pa.ipc.new_stream(folder / f"{name}{suffix}", table.schema) as stream:
+                new = pa.ipc.new_stream if suffix == ".arrow" else pa.ipc.new_file
+                with new(folder / f"{name}.arrow", table.schema) as stream:
                     stream.write_table(table)
     return folder

@@ -20,7 +20,8 @@ from tcprof.nsys.export import find_export
 from tcprof.ranks.gather import find_files
 from tcprof.sources.registry import find_recordings
 
-KINDS = ["_pqtdir/.parquet", "_arwdir/.arrow"]
+INDEXED = ".arrow with an index"
+KINDS = ["_pqtdir/.parquet", "_arwdir/.arrow", f"_arwdir/{INDEXED}"]
 
 
 def trace() -> TraceBuilder:
@@ -105,7 +106,7 @@ def test_a_damaged_file_is_named(kept, end, suffix, tmp_path, run):
     assert [each.name for each in given.iterdir() if each.suffix == ".sqlite" or each.name[0] == "."] == []
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", INDEXED])
 def test_changed_bytes_end_in_no_other_error(suffix, tmp_path):
     original = write_tables(trace().write(tmp_path, "whole.sqlite"), tmp_path / "original", suffix)
     files = sorted(original.iterdir())

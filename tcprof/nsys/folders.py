@@ -15,6 +15,7 @@ from tcprof.untrusted import one_line
 FOLDER_SUFFIXES = ("_pqtdir", "_arwdir")  # as nsys names them, unless it is given a name
 _FILE_SUFFIXES = (".parquet", ".arrow")
 _ALWAYS = ("StringIds", "META_DATA_EXPORT")  # tables of every export
+_RANDOM_ACCESS = b"ARROW1"  # nsys writes streams; other programs that keep its tables write files with an index
 _ROWS_AT_ONCE = 65_536
 _AGAIN = "Export the report again: nsys export --type=parquetdir --force-overwrite=true REPORT.nsys-rep"
 
@@ -93,7 +94,16 @@ def _open(path: Path) -> Iterator[tuple[Any, Iterable[Any]]]:
                 raise _damaged(path, wrong)
             yield file.schema_arrow, file.iter_batches(_ROWS_AT_ONCE, use_threads=False)
         return
-    with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
+    with pa.memory_map(str(path)) as source:
+        if source.read(len(_RANDOM_ACCESS)) == _RANDOM_ACCESS:
+            file = pa.ipc.open_file(source)
+            yield (
+                file.schema,
+                (_checked(file.get_batch(number), path, size) for number in range(file.num_record_batches)),
+            )
+            return
+        source.seek(0)
+        stream = pa.ipc.open_stream(source)
         yield stream.schema, (_checked(batch, path, size) for batch in stream)
 
 
