@@ -17,16 +17,17 @@ import pytest
 from builders import FIXTURES, assert_rows, small_trace
 from jobs import NCCL, TRANSFER, US, make_job, noisy, reduce_once
 
-from tcprof import read
+from tcprof import read, units
 from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
 from tcprof.identity import Rank
 from tcprof.nsys.report import REPORT_MAGIC
+from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.gather import check_ranks, connect_dask, find_files, gather, start_processes
 from tcprof.ranks.job import Job, join_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
-from tcprof.ranks.stragglers import Times, find_pace, find_stragglers, price_ranks
+from tcprof.ranks.stragglers import Profiling, Times, find_pace, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
 from tcprof.ranks.waiting import sum_kinds
 from tcprof.sources.registry import JOB_FILE
@@ -108,6 +109,23 @@ def test_what_profiling_adds_to_a_straggler_is_said(unprofiled_us, said, is_accu
     assert job.ranks["straggler"].any() == is_accused
     write_job(job, tmp_path / "job")
     assert judge_job(join_ranks(read_job(tmp_path / "job"))) == judge_job(job)
+
+
+def test_a_price_is_of_the_unprofiled_step() -> None:
+    """What recording adds is no GPU work, so it cannot be saved; a job compared with itself is judged by that step."""
+    ranks = read_job(FIXTURES / "jobs" / "h200x4-llama-more-work")
+    job, recorded = join_ranks(ranks), join_ranks([replace(rank, unprofiled_ns=np.nan) for rank in ranks])
+    assert recorded.whole.loc[0, "step_time_ns"] - job.whole.loc[0, "unprofiled_ns"] > 2e6
+    slow, before = (each.ranks.loc[1] for each in (job, recorded))
+    added_ns = (job.ranks["step_time_ns"] - job.ranks["unprofiled_ns"]).median()
+    assert before["saves_high_ns"] - slow["saves_high_ns"] == pytest.approx(added_ns)
+    share = units.format_pct(100 * slow["saves_ns"] / slow["unprofiled_ns"])
+    assert f"the unprofiled step would take {format_ns(slow['saves_ns'])} ({share}) less" in judge_job(job)[1]
+    assert "the step would take" in judge_job(recorded)[1]
+    rows = compare_jobs(job, job).set_index("quantity")
+    assert rows.index[0] == "unprofiled_ns"
+    assert rows.loc["unprofiled_ns", "base"] == job.ranks["unprofiled_ns"].mean()
+    assert "unprofiled_ns" not in set(compare_jobs(job, recorded)["quantity"])
 
 
 @pytest.mark.parametrize("job", ["h200x4-more-work", "h200-neighbour"])
@@ -441,7 +459,8 @@ def price(
     own: np.ndarray, cpu: np.ndarray, busy: np.ndarray, held: np.ndarray | None = None
 ) -> tuple[float, float, float]:
     """Of the last rank."""
-    prices = price_ranks(Times(own, cpu, busy, np.zeros_like(own) if held is None else held), find_stragglers(own))
+    times = Times(own, cpu, busy, np.zeros_like(own) if held is None else held)
+    prices = price_ranks(times, find_stragglers(own), Profiling(0.0, np.zeros(len(own))))
     return prices.value[-1], prices.low[-1], prices.high[-1]
 
 

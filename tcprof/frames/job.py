@@ -184,7 +184,7 @@ RANKS = Schema(
         ),
         Float("saves_high_ns").means(
             "Upper end of that interval, assuming that the other ranks' GPUs never wait for the CPU and that all "
-            "of held_ns is saved."
+            "of held_ns is saved. What profiling adds to a step is subtracted, if unprofiled steps were timed."
         ),
         Float("saves_together_ns", title="Saves together").means(
             "What a step of the job would save if all ranks of its group that stand out were as fast as the median; "
@@ -251,6 +251,12 @@ JOB_COMPARISON = Schema(
     "job_comparison",
     "One row for each quantity of the steps of two jobs: the mean over the ranks, then the median over the steps that "
     "all ranks have in common. Each job is one run, so run-to-run variation is assumed, as for recordings of one GPU.",
-    (Text("quantity").means("A column of *rank_steps*, or tensor_active_pct, a share of the step time."), *OF_MEDIANS),
+    (
+        Text("quantity").means(
+            "A column of *rank_steps*; tensor_active_pct, a share of the step time; or the mean unprofiled step "
+            "(unprofiled_ns), if both jobs timed some."
+        ),
+        *OF_MEDIANS,
+    ),
     key=("quantity",),
 )

@@ -12,13 +12,14 @@ from tcprof.frames import JOB_COMPARISON
 from tcprof.ranks.job import Job
 
 TIMES = ("step_time_ns", "own_ns", "wait_ns", "compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
-QUANTITIES = (*TIMES, "tensor_active_pct")
+QUANTITIES = ("unprofiled_ns", *TIMES, "tensor_active_pct")
 
 
 def compare_jobs(base: Job, new: Job) -> pd.DataFrame:
     """Compare the steps of two jobs: ``tcprof.frames.JOB_COMPARISON``; InputError where one shares no step."""
-    changes = compare_runs(((_measure(base),), (_measure(new),)))
-    return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **changes}))
+    changes = pd.DataFrame({"quantity": QUANTITIES, **compare_runs(((_measure(base),), (_measure(new),)))})
+    is_known = changes["base"].notna() & changes["new"].notna()
+    return JOB_COMPARISON.conform(changes[is_known | (changes["quantity"] != QUANTITIES[0])])
 
 
 def _measure(job: Job) -> RunEstimate:
@@ -29,6 +30,7 @@ def _measure(job: Job) -> RunEstimate:
     if means.empty:
         raise InputError("The ranks of a job have no step in common.", "Record the same steps on all ranks.")
     means["tensor_active_pct"] = 100 * means["tensor_active_ns"] / means["step_time_ns"]
+    means["unprofiled_ns"] = job.ranks["unprofiled_ns"].mean(skipna=False)  # of all steps, not of these
     values = means[[*QUANTITIES]].to_numpy(np.float64)
     quantity = np.tile(np.arange(len(QUANTITIES)), len(values))
     centers = find_medians(quantity, values.ravel(), len(QUANTITIES))

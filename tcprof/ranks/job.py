@@ -18,6 +18,7 @@ from tcprof.ranks.stragglers import (
     LEAST_EXCESS,
     Excess,
     Prices,
+    Profiling,
     Times,
     find_more_compute,
     find_pace,
@@ -232,9 +233,11 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     profiling_ns = np.clip(by_cpu_ns, 0, added_ns)  # profiling slows CPUs, and makes no kernel longer
     least_ns = LEAST_EXCESS * judged["step_time_ns"].to_numpy()
     slow = excess.stands_out & ~(excess.value - profiling_ns <= least_ns)
-    judged = judged.assign(profiling_ns=profiling_ns, straggler=slow, **_name_ends("saves", price_ranks(times, excess)))
+    profiling = Profiling(float(np.nan_to_num(np.median(added_ns))), np.where(profiling_ns > least_ns, profiling_ns, 0))
+    prices = _name_ends("saves", price_ranks(times, excess, profiling))
+    judged = judged.assign(profiling_ns=profiling_ns, straggler=slow, **prices)
     if slow.any():
-        judged = judged.assign(**_name_ends("saves_together", price_together(times, excess), slow))
+        judged = judged.assign(**_name_ends("saves_together", price_together(times, excess, profiling), slow))
     causes = Causes(judged, parts) if slow.any() else None
     slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
     return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])

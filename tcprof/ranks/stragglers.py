@@ -177,29 +177,41 @@ class Times:
     held: Floats  # of both, what its kernels took longer, at most, beside collectives that waited
 
 
-def price_ranks(times: Times, excess: Excess) -> Prices:
+@dataclass(frozen=True)
+class Profiling:
+    """What recording adds, in ns, to a mean step of the job, and at most to each rank's excess; else 0."""
+
+    step_ns: float
+    excess_ns: Floats
+
+
+def price_ranks(times: Times, excess: Excess, profiling: Profiling) -> Prices:
     """Price each rank alone: each step would last as long as its slowest rank would without waiting.
 
     A rank's own time is not all of that: while its GPU waits, its CPU runs ahead, and the launches of its next step
     come early. Without waiting, its step takes at least as long as its CPU works. But recording slows the CPU:
     unprofiled, the step may take only as long as its GPU works. And collectives that wait hold SMs, which slows the
     kernels beside them by up to ``held``. The price takes the recorded CPU and half of ``held``. Its interval reaches
-    from the recorded CPU and nothing of ``held`` to the GPU alone and all of it.
+    from the recorded CPU and nothing of ``held`` to the GPU alone and all of it. Where unprofiled steps were timed, it
+    is of these: at most what is left of one above the GPU's work, at least what recording did not cause.
     """
     if np.isnan(excess.value).any():
         return Prices(*(np.full(len(times.own_ns), np.nan) for _ in range(3)))
-    prices = _price(times, _longest_of_others, lambda rows: rows)
+    prices = _price(times, profiling, _longest_of_others, lambda rows: rows)
     slower = excess.value > 0
     return Prices(*(np.where(slower, ends, 0.0) for ends in (prices.value, prices.low, prices.high)))
 
 
-def price_together(times: Times, excess: Excess) -> Prices:
+def price_together(times: Times, excess: Excess, profiling: Profiling) -> Prices:
     """Price all ranks that stand out at once: of several that are equally slow, one alone saves nothing."""
     slow = excess.stands_out
-    return _price(times, lambda rows: rows[~slow].max(axis=0)[None], lambda rows: rows[slow].max(axis=0)[None])
+    most = Profiling(profiling.step_ns, profiling.excess_ns[slow].max(keepdims=True))
+    return _price(times, most, lambda rows: rows[~slow].max(axis=0)[None], lambda rows: rows[slow].max(axis=0)[None])
 
 
-def _price(times: Times, of_others: Callable[[Floats], Floats], of_slow: Callable[[Floats], Floats]) -> Prices:
+def _price(
+    times: Times, profiling: Profiling, of_others: Callable[[Floats], Floats], of_slow: Callable[[Floats], Floats]
+) -> Prices:
     """Price from what takes the longest time in each step: ranks that stay, and those that get faster."""
     slowest = times.own_ns.max(axis=0)
     has_cpu = ~np.isnan(times.cpu)
@@ -214,7 +226,9 @@ def _price(times: Times, of_others: Callable[[Floats], Floats], of_slow: Callabl
     low = save(times.own_ns, np.where(has_cpu, np.maximum(times.own_ns, times.cpu), np.inf), times.own_ns)[1]
     busy = times.busy - times.held
     high = save(times.own_ns - times.held, busy, busy)[2]
-    low, high = np.minimum(low, value), np.maximum(high, value)
+    high = np.maximum(np.maximum(high, value) - profiling.step_ns, 0)
+    value = np.minimum(value, high)
+    low = np.minimum(np.maximum(np.minimum(low, value) - profiling.excess_ns, 0), value)
     unresolved = (low < value / RESOLVED) | ((value > 0) & (high > RESOLVED * value))
     return Prices(np.where(unresolved, np.nan, value), low, high)
 

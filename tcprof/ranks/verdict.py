@@ -113,7 +113,9 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
             f"{when}, the saving is unresolved ({bounds}): it is unknown how much CPU time the waiting hides, and how "
             "much waiting slows kernels."
         )
-    return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({bounds})."
+    step = "step" if np.isnan(row["unprofiled_ns"]) else "unprofiled step"
+    share = units.format_pct(100 * row[f"{name}_ns"] / row["step_time_ns" if step == "step" else "unprofiled_ns"])
+    return f"{when}, the {step} would take {format_ns(row[f'{name}_ns'])} ({share}) less ({bounds})."
 
 
 def _share(time_ns: float, rows: pd.DataFrame) -> str:

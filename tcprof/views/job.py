@@ -155,7 +155,11 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     """Show how the steps of two jobs differ, and which rank holds each of them up; on a page each rank of both."""
     rows = compare_jobs(*jobs)
     by_quantity = rows.set_index("quantity").to_dict("index")
-    verdict = " ".join(describe_change(by_quantity["step_time_ns"], names[1], "Median step time"))
+    judged, time = (
+        next(iter(by_quantity.values())),
+        "Mean unprofiled step" if "unprofiled_ns" in by_quantity else "Median step",
+    )
+    verdict = " ".join(describe_change(judged, names[1], f"{time} time"))
     of_each = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in judge_job(job)[1:]]
     warnings = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in _list_warnings(job)]
     if len(jobs[0].ranks) != len(jobs[1].ranks):
