@@ -228,19 +228,26 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     judged = judged.assign(**_name_ends("excess", excess), **_name_ends("compute_excess", longer, longer.stands_out))
     if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
         excess, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
+    judged = judged.assign(**_price(judged, times, excess, has_waits=has_waits))
+    slow = judged["straggler"].to_numpy()
+    causes = Causes(judged, parts) if slow.any() else None
+    slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
+    return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])
+
+
+def _price(judged: pd.DataFrame, times: Times, excess: Excess, *, has_waits: bool) -> dict[str, Floats | Bools]:
+    """Price the ranks, and tell those that are slow by more than profiling causes."""
     added_ns = (judged["step_time_ns"] - judged["unprofiled_ns"]).clip(lower=0).to_numpy()
     by_cpu_ns = np.fmin(excess.value, excess.value - mean_excess(times.busy)) if has_waits else excess.value
     profiling_ns = np.clip(by_cpu_ns, 0, added_ns)  # profiling slows CPUs, and makes no kernel longer
     least_ns = LEAST_EXCESS * judged["step_time_ns"].to_numpy()
     slow = excess.stands_out & ~(excess.value - profiling_ns <= least_ns)
-    profiling = Profiling(float(np.nan_to_num(np.median(added_ns))), np.where(profiling_ns > least_ns, profiling_ns, 0))
+    notable_ns = np.where(profiling_ns > least_ns, profiling_ns, 0)
+    profiling = Profiling(float(np.nan_to_num(np.median(added_ns))), notable_ns)
     prices = _name_ends("saves", price_ranks(times, excess, profiling))
-    judged = judged.assign(profiling_ns=profiling_ns, straggler=slow, **prices)
     if slow.any():
-        judged = judged.assign(**_name_ends("saves_together", price_together(times, excess, profiling), slow))
-    causes = Causes(judged, parts) if slow.any() else None
-    slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
-    return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])
+        prices |= _name_ends("saves_together", price_together(times, excess, profiling), slow)
+    return {"profiling_ns": profiling_ns, "straggler": slow, **prices}
 
 
 def _list_common_steps(rows: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
