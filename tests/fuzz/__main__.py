@@ -16,7 +16,6 @@ from typing import Any
 from fuzz.case import Case, make_case
 from fuzz.judge import Symptom, fingerprint, judge
 from fuzz.originals import make_originals, save_originals
-from fuzz.replaced import judge_replaced
 from fuzz.sandbox import Outcome, run_command, warm_up
 from fuzz.saved import holds_the_same
 
@@ -69,19 +68,12 @@ def run_case(
     (folder / "in").mkdir(parents=True)
     (folder / "run").mkdir()
     case = make_case(seed, number, originals, folder / "in", only)
-    before, change = fingerprint(folder / "in"), case.replacement
-    if change is None:
-        outcome = run_command(case.arguments, folder / "run")
-        symptoms = judge(case.arguments, outcome, before, fingerprint(folder / "in"))
-    else:
-        content = case.path.read_bytes()
-        outcome = run_command(case.arguments, folder / "run", change.begin)
-        after = fingerprint(folder / "in") | {case.path.name: before[case.path.name]}
-        symptoms = judge(case.arguments, outcome, before, after)
-        symptoms += judge_replaced(change, case.arguments, outcome, content, folder / "again")
+    before = fingerprint(folder / "in")
+    outcome = run_command(case.arguments, folder / "run")
+    symptoms = judge(case.arguments, outcome, before, fingerprint(folder / "in"))
     if case.original.suffix == ".tcprof":
         symptoms = [each for each in symptoms if each.kind != "number"]
-        symptoms += _compare(case, outcome, folder) if change is None else []
+        symptoms += _compare(case, outcome, folder)
     result = {
         "number": number,
         "mutations": case.mutations,

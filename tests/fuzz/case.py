@@ -8,13 +8,11 @@ from pathlib import Path
 from random import Random
 
 from fuzz import contents, damage, deletions, recording, saved, structure, traces
-from fuzz.replaced import Replacement, choose_replacement
 
 IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS, deletions.MUTATIONS)
 FORMATS = ("text", "json", "csv", "markdown", "junit")
-REPLACED = 0.1  # of the cases
 Mutation = Callable[[Random, sqlite3.Connection], str]
-Mutated = tuple[Path, list[str], int]  # where the file is, what was done, and how many mutations were chosen
+Mutated = tuple[Path, list[str]]  # where the file is, and what was done
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,6 @@ class Case:
     mutations: list[str]  # what was done, in words
     arguments: list[str]  # the command
     original: Path  # what was mutated
-    replacement: Replacement | None = None  # what takes its place while it is read
 
 
 def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:
@@ -35,13 +32,9 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
     path = folder / f"run{original.suffix}"
     shutil.copyfile(original, path)
     mutate = {".tcprof": _mutate_saved, ".json": _mutate_trace}.get(original.suffix, _mutate_export)
-    path, words, count = mutate(f"{seed}:{number}", random, path, only)
+    path, words = mutate(f"{seed}:{number}", random, path, only)
     words = [f"saved {original.stem}" if original.suffix == ".tcprof" else original.stem, *words]
-    arguments, replacement = choose_command(random, path, original), None
-    if random.random() < REPLACED and path.is_file() and not path.is_symlink() and (only is None or count in only):
-        replacement = choose_replacement(random, path, original, originals)
-        words.append(str(replacement))
-    return Case(path, words, arguments, original, replacement)
+    return Case(path, words, choose_command(random, path, original), original)
 
 
 def _mutate_export(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
@@ -62,7 +55,7 @@ def _mutate_export(case: str, random: Random, path: Path, only: set[int] | None)
                 words.append(done)
             except (sqlite3.Error, UnicodeError, OSError) as error:  # damaged before, or a link to itself
                 words.append(f"{damaged.__name__}: {error}")
-    return path, words, len(in_database) + len(in_file)
+    return path, words
 
 
 def _mutate_saved(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
@@ -84,7 +77,7 @@ def _mutate_saved(case: str, random: Random, path: Path, only: set[int] | None) 
                 words.append(done)
         except saved.DAMAGED as error:
             words.append(f"{change.__name__}: {type(error).__name__}")  # damaged before
-    return path, words, count
+    return path, words
 
 
 def _mutate_trace(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
@@ -92,7 +85,7 @@ def _mutate_trace(case: str, random: Random, path: Path, only: set[int] | None) 
     chosen = [random.choice(traces.MUTATIONS) for _ in range(random.choice((1, 1, 2, 3)))]
     chosen += [random.choice(traces.IN_FILE)] * (random.random() < 0.3)
     kept = [(place, change) for place, change in enumerate(chosen) if only is None or place in only]
-    return path, [change(Random(f"{case}:{place}"), path) for place, change in kept], len(chosen)
+    return path, [change(Random(f"{case}:{place}"), path) for place, change in kept]
 
 
 def _choose(random: Random) -> tuple[list[Mutation], list[Callable[..., tuple[Path, str]]]]:

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,13 +91,13 @@ def warm_up(original: Path, folder: Path) -> None:
     gc.freeze()
 
 
-def run_command(arguments: list[str], folder: Path, prepare: Callable[[], None] = lambda: None) -> Outcome:
+def run_command(arguments: list[str], folder: Path) -> Outcome:
     """Run a command in a child, in an empty folder for its outputs and temporary files."""
     for name in ("work", "tmp"):
         (folder / name).mkdir()
     child = os.fork()
     if child == 0:
-        _be_command(arguments, folder, prepare)  # does not return
+        _be_command(arguments, folder)  # does not return
     until = time.monotonic() + WALL_SECONDS
     pause = 0.002
     while True:
@@ -129,7 +128,7 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-def _be_command(arguments: list[str], folder: Path, prepare: Callable[[], None]) -> None:
+def _be_command(arguments: list[str], folder: Path) -> None:
     """What the child does: it becomes ``tcprof`` with these arguments, and ends."""
     status = 70
     try:
@@ -144,7 +143,6 @@ def _be_command(arguments: list[str], folder: Path, prepare: Callable[[], None])
 
         tempfile.tempdir = None
         sys.argv = ["tcprof", *arguments]
-        prepare()
         status = _status_of(folder)
         sys.stdout.flush()
         sys.stderr.flush()

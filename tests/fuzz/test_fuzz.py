@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -18,9 +17,7 @@ from fuzz.case import make_case
 from fuzz.figures import find_impossible
 from fuzz.judge import fingerprint, judge
 from fuzz.originals import make_originals
-from fuzz.replaced import Replacement, judge_replaced
-from fuzz.sandbox import MOST_BYTES, Outcome, run_command
-from tcprof import files
+from fuzz.sandbox import MOST_BYTES, Outcome
 
 TESTS = Path(__file__).parent.parent
 KINDS = (contents, structure, recording, deletions)
@@ -85,29 +82,6 @@ def test_a_mutation_changes_the_trace(change, tmp_path):
     before = path.read_bytes()
     assert change(Random(1), path)
     assert path.read_bytes() != before
-
-
-@pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize(("calls", "is_mixed"), [(1, False), (10**9, False), (900, True)])
-def test_an_answer_is_of_one_content(calls, is_mixed, in_place, originals, tmp_path, monkeypatch):
-    path = tmp_path / "in" / "run.sqlite"
-    path.parent.mkdir()
-    for name in ("run", "again"):
-        (tmp_path / name).mkdir()
-    content = shutil.copyfile(originals[-4], path).read_bytes()
-    other = shutil.copyfile(path, tmp_path / "other.sqlite")
-    with closing(sqlite3.connect(other)) as connection, connection:
-        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = end + 500, streamId = 9")
-        connection.execute("UPDATE NVTX_EVENTS SET end = end + 300")
-        connection.execute("UPDATE StringIds SET value = 'other ' || value")
-    change = Replacement(path, other, calls, in_place)
-    arguments = ["kernels", str(path), "--format", "json"]
-    if is_mixed:
-        monkeypatch.setattr(files, "stamp", lambda _: ())
-    outcome = run_command(arguments, tmp_path / "run", change.begin)
-    assert [each.kind for each in judge_replaced(change, arguments, outcome, content, tmp_path / "again")] == (
-        ["replaced"] * is_mixed
-    )
 
 
 def test_a_seed_gives_the_same_case_again(originals, tmp_path):
