@@ -23,21 +23,15 @@ def training_step():
 
     They are of 10 µs. That of [50, 60) is cut by relu's start; it holds nothing else, and so counts there whole.
     """
-    return (
-        TraceBuilder()
-        .gpu(0, "NVIDIA H200", sm_count=132)
-        .recorded(duration=120_000)
-        .range("step", 0, 100_000, thread=1)
-        .range("copy", 1_000, 5_000, thread=1)
-        .range("forward", 5_000, 20_000, thread=1)
-        .range("backward", 20_000, 60_000, thread=1)
-        .copy("host to device", 15_000, 20_000, launched=2_000, thread=1)
-        .kernel("gemm", 30_000, 50_000, launched=6_000, thread=1)
-        .kernel("relu", 55_000, 60_000, launched=7_000, thread=1)
-        .kernel("dgrad", 70_000, 90_000, launched=30_000, thread=2, stream=7)
-        .kernel("wgrad", 80_000, 110_000, launched=40_000, thread=2, stream=13)
-        .samples([0, 0, 0, 80, 80, 10, 10, 40, 40, 40, 40, 40], start=0, period=10_000)
-    )
+    builder = TraceBuilder().gpu(0, "NVIDIA H200", sm_count=132).recorded(duration=120_000)
+    builder.range("step", 0, 100_000, thread=1).range("copy", 1_000, 5_000, thread=1)
+    builder.range("forward", 5_000, 20_000, thread=1).range("backward", 20_000, 60_000, thread=1)
+    builder.copy("host to device", 15_000, 20_000, launched=2_000, thread=1)
+    builder.kernel("gemm", 30_000, 50_000, launched=6_000, thread=1)
+    builder.kernel("relu", 55_000, 60_000, launched=7_000, thread=1)
+    builder.kernel("dgrad", 70_000, 90_000, launched=30_000, thread=2, stream=7)
+    builder.kernel("wgrad", 80_000, 110_000, launched=40_000, thread=2, stream=13)
+    return builder.samples([0, 0, 0, 80, 80, 10, 10, 40, 40, 40, 40, 40], start=0, period=10_000)
 
 
 COUNTS = """
@@ -104,9 +98,6 @@ def test_instances(tmp_path):
     assert analysis.paths["path"].to_numpy()[analysis.instances["path_id"]].tolist()[3] == "step / backward"
 
 
-# Instances of a path
-
-
 @pytest.mark.parametrize(
     ("samples", "mean", "low", "high"),
     [
@@ -143,33 +134,6 @@ def test_cycles_are_exact_and_their_interval_is_not_widened(tmp_path):
     )
 
 
-def test_instances_that_overlap_count_time_once(tmp_path):
-    """Two threads run the same path; their host ranges, GPU windows and kernels overlap."""
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .range("work", 0, 40_000, thread=1)
-        .range("work", 20_000, 60_000, thread=2)
-        .kernel("a", 10_000, 40_000, launched=5_000, thread=1)
-        .kernel("b", 30_000, 50_000, launched=25_000, thread=2)
-        .samples([0, 100, 100, 50, 50, 0], period=10_000)
-        .trace(tmp_path)
-    )
-    lines = {
-        # [0, 60), [10, 50) and again [10, 50): each nanosecond once
-        "host": "work  2  80_000  40_000  40_000  50_000  60_000  0.00003  50",
-        "gpu": "work  2  80_000  40_000  40_000  50_000  40_000  0.00003  75",
-        "busy": "work  2  80_000  40_000  40_000  50_000  40_000  0.00003  75",
-    }
-    columns = "path  instance_count  host_ns  gpu_window_ns  busy_ns  kernel_ns  window_ns  tensor_active_s  "
-    for window, line in lines.items():
-        ranges = analyze(trace, window).ranges
-        assert_rows(ranges[ranges["depth"] == 1], f"{columns}tensor_active_mean_pct\n{line}")
-
-
-# Several GPUs and processes
-
-
 def test_ranks_of_a_job_each_on_its_own_gpu(tmp_path):
     """CUDA_VISIBLE_DEVICES gives each rank its GPU as device 0."""
     builder = TraceBuilder().gpu(0).gpu(1)
@@ -187,48 +151,15 @@ def test_ranks_of_a_job_each_on_its_own_gpu(tmp_path):
     assert_rows(analyze(builder.trace(tmp_path)).ranges, expected)
 
 
-def test_a_process_without_gpu_work_is_shown_on_every_recorded_gpu(tmp_path):
-    trace = (
-        TraceBuilder()
-        .gpu(0)
-        .gpu(1)
-        .range("step", 0, 50_000, process=1)
-        .range("loader", 0, 20_000, process=2)
-        .kernel("gemm", 20_000, 40_000, launched=10_000, process=1, device=0)
-        .samples([10] * 6, gpu=0)
-        .samples([30] * 6, gpu=1)
-        .trace(tmp_path)
-    )
-    expected = """
-        gpu  path    instance_count  activity_count  host_ns  gpu_window_ns  tensor_active_mean_pct
-        0    -       1               1               20_000   20_000         10
-        0    step    1               1               50_000   20_000         10
-        0    loader  1               0               20_000   –              10
-        1    -       1               0               60_000   –              30
-        1    loader  1               0               20_000   –              30
-        """
-    assert_rows(analyze(trace, "host").ranges, expected)
-
-
-# The capture
-
-
 def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
     """Whatever range they are of; what was sampled before and after is kept separate.
 
     The sample of [5, 15) holds only the first kernel, which begins at 10 µs: all its 10 % are of that. In [15, 25) two
     kernels run until 20 µs and one from then on, so that two thirds lie before.
     """
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .recorded(duration=40_000)
-        .range("step", 0, 10_000)
-        .kernel("in", 10_000, 20_000, launched=5_000)
-        .kernel("outside", 15_000, 40_000, launched=14_000)
-        .samples([30, 10, 20, 100], start=-5_000)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().gpu().recorded(duration=40_000).range("step", 0, 10_000)
+    builder.kernel("in", 10_000, 20_000, launched=5_000).kernel("outside", 15_000, 40_000, launched=14_000)
+    trace = builder.samples([30, 10, 20, 100], start=-5_000).trace(tmp_path)
     expected = """
         path  activity_count  host_ns  window_ns  busy_ns  kernel_ns  tensor_active_mean_pct  tensor_active_peak_pct
         -     2               30_000   30_000     30_000   35_000     52                      100
@@ -237,9 +168,6 @@ def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
     analysis = analyze(trace, kernels=False)
     assert_rows(analysis.ranges, expected)
     assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.000015  0.000003")
-
-
-# What is absent
 
 
 def test_no_kernels(tmp_path):
@@ -268,14 +196,9 @@ def test_nothing_at_all(tmp_path, window):
 
 
 def test_under_half_covered_nothing_is_said_and_the_reason_is(tmp_path):
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .range("half", 0, 40_000)
-        .range("less", 100_000, 140_002)
-        .samples([50] * 9, times=[0, 10_000, 100_000, 110_000, *range(300_000, 350_000, 10_000)])
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().gpu().range("half", 0, 40_000).range("less", 100_000, 140_002)
+    builder.samples([50] * 9, times=[0, 10_000, 100_000, 110_000, *range(300_000, 350_000, 10_000)])
+    trace = builder.trace(tmp_path)
     analysis = analyze(trace, "host")
     expected = """
         path  coverage_pct        tensor_active_mean_pct  tensor_active_s  tensor_active_peak_pct  tensor_active_p95_pct
@@ -287,43 +210,14 @@ def test_under_half_covered_nothing_is_said_and_the_reason_is(tmp_path):
     assert "2 of 3 rows have no figures: under half of their window was sampled." in judge(analysis).warnings
 
 
-def test_the_percentile_is_never_above_the_peak(tmp_path):
-    """A sample of which less than half is inside is no peak; "cut" has no sample as high as its mean."""
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .range("long", 0, 44_000)
-        .range("cut", 100_000, 114_000)
-        .samples([50, 0, 0, 0, 100, 10, 100], times=[0, 10_000, 20_000, 30_000, 40_000, 100_000, 110_000])
-        .trace(tmp_path)
-    )
-    expected = """
-        path  tensor_active_peak_pct  tensor_active_p95_pct
-        -     100                     100
-        long  50                      50
-        cut   –                       –
-        """
-    assert_rows(analyze(trace, "host").ranges, expected)
-
-
-# What a reader must know
-
-
 def warnings_of(builder, folder):
     return judge(analyze(builder.trace(folder))).warnings
 
 
 def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):
-    builder = (
-        TraceBuilder()
-        .gpu()
-        .range("step", 0, 100, process=1)
-        .kernel("own", 0, 500, launched=10, process=1)
-        .kernel("late", 0, 200, launched=150, process=1, stream=8)
-        .kernel("unlaunched", 0, 295, process=1, stream=9)
-        .kernel("other", 0, 5, launched=5, process=2)
-        .samples([0, 0])
-    )
+    builder = TraceBuilder().gpu().range("step", 0, 100, process=1).kernel("own", 0, 500, launched=10, process=1)
+    builder.kernel("late", 0, 200, launched=150, process=1, stream=8).kernel("unlaunched", 0, 295, process=1, stream=9)
+    builder.kernel("other", 0, 5, launched=5, process=2).samples([0, 0])
     found = [text for text in warnings_of(builder, tmp_path) if "belongs to no range" in text]
     assert found == [
         "29.5 % of the GPU's activity time (1 activity) belongs to no range: no launch recorded. To fix this: record "
@@ -363,13 +257,8 @@ def test_an_analysis_cannot_be_changed(tmp_path):
 
 
 def test_an_activity_inherited_in_one_domain_counts_as_inherited_in_the_capture(tmp_path):
-    builder = (
-        TraceBuilder()
-        .gpu()
-        .range("step", 0, 100, thread=1)
-        .range("all_reduce", 10, 20, thread=2, domain="NCCL")
-        .kernel("nccl", 15, 16, launched=15, thread=2)
-    )
+    builder = TraceBuilder().gpu().range("step", 0, 100, thread=1).range("all_reduce", 10, 20, thread=2, domain="NCCL")
+    builder.kernel("nccl", 15, 16, launched=15, thread=2)
     analysis = analyze(builder.trace(tmp_path))
     assert analysis.ranges["inherited_count"].tolist() == [1, 1, 0]
     assert any(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from builders import AMP, TraceBuilder
+from builders import TraceBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 from report_inputs import HOSTILE, read_hostile
@@ -146,15 +146,10 @@ def track(events: list[Event], name: str, gpu: int = 0) -> list[tuple[int, float
 
 
 def small() -> TraceBuilder:
-    return (
-        TraceBuilder()
-        .gpu()
-        .range("step", 1_000, 60_000)
-        .range("forward", 2_000, 30_001)
-        .kernel("gemm", 10_000, 19_999, launched=2_500, gridX=8, blockX=256)
-        .copy("host to device", 30_000, 31_000, launched=31_500)
-        .samples([0, 50, 50, 100, 0, 0], start=0, period=10_000)
-    )
+    builder = TraceBuilder().gpu().range("step", 1_000, 60_000).range("forward", 2_000, 30_001)
+    builder.kernel("gemm", 10_000, 19_999, launched=2_500, gridX=8, blockX=256)
+    builder.copy("host to device", 30_000, 31_000, launched=31_500)
+    return builder.samples([0, 50, 50, 100, 0, 0], start=0, period=10_000)
 
 
 def test_ranges_work_and_counters(tmp_path):
@@ -295,20 +290,6 @@ def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale
     place = np.searchsorted(times, middle, side="right") - 1
     after = middle >= 0
     assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
-
-
-def test_an_interrupted_trace_leaves_the_old_one(tmp_path, monkeypatch):
-    target = tmp_path / "trace.json"
-    target.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tcprof.render.chrome_trace._draw_activities", fail)
-    with pytest.raises(KeyboardInterrupt):
-        write(AMP, target)
-    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
-    assert target.read_text() == "old"
 
 
 def test_the_command(run, tmp_path):

@@ -22,11 +22,6 @@ from tcprof.render.files import FRAMES
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 ABOUT = ("tcprof", "kind", "recording", "first_lines", "step_summary", "verdict")  # of each document in JSON
-RANGE_COLUMNS = {
-    *("gpu", "path", "instance_count", "inherited_count", "kernel_count", "host_ns", "gpu_window_ns", "kernel_ns"),
-    *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_active_peak_pct"),
-    *("tensor_active_p95_pct", "tensor_active_s", "tensor_cycles", "coverage_pct"),
-}
 
 
 def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run):
@@ -61,18 +56,6 @@ def _rows_of(text: str) -> list[str]:
     """The rows of the table of ranges."""
     table = text.split("──\n")[-1].split("\n")
     return [line.strip() for line in table if re.match(r" *(\(whole|even|odd|r\d)", line)]
-
-
-def test_ranges_as_json(run):
-    document = json.loads(run("ranges", AMP, "--format", "json").out)
-    assert list(document) == [*ABOUT, "checks", "rows", "faults", "warnings", "ncu_metrics"]
-    assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
-    assert document["recording"]["tensor_source"] == "cycles"
-    assert document["rows"][0]["path"] == ""
-    assert all(set(row) >= RANGE_COLUMNS for row in document["rows"])
-    step = next(row for row in document["rows"] if row["path"] == "epoch 0 / step")
-    assert step["tensor_cycles"] > 0
-    assert step["tensor_active_low_pct"] <= step["tensor_active_mean_pct"] <= step["tensor_active_high_pct"]
 
 
 def test_rows_are_selected(run):
@@ -131,19 +114,6 @@ def test_a_damaged_file_is_explained(kind, command, run, tmp_path, monkeypatch):
     assert "Traceback" not in done.err
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / f"{kind}.html").exists()
-
-
-def test_absent_foreign_and_unreadable_inputs(run, tmp_path):
-    import sqlite3
-
-    foreign = tmp_path / "foreign.sqlite"
-    connection = sqlite3.connect(foreign)
-    connection.executescript("create table photos (id integer); insert into photos values (1);")
-    connection.close()
-    for path in (tmp_path / "absent.sqlite", tmp_path, foreign):
-        done = run("ranges", path)
-        assert (done.status, "Traceback" in done.err) == (3, False)
-        assert path.name in done.err
 
 
 def test_a_report_without_nsys(run, tmp_path, monkeypatch):

@@ -86,14 +86,6 @@ def test_a_side_is_called_by_its_label(run, tmp_path):
     assert python.verdict[0].startswith("new code ")
 
 
-def test_a_page_is_written_and_named_last(run, tmp_path):
-    page = tmp_path / "page.html"
-    done = run("compare", FP32, AMP, "-o", page)
-    assert done.status == 0
-    assert done.out.splitlines()[-1] == str(page)
-    assert page.is_file()
-
-
 def test_json_has_everything(run):
     document = json.loads(run("compare", EAGER, COMPILED, "--format", "json", "--fail-if", "time > +5%").out)
     assert document["kind"] == "comparison"

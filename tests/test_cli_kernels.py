@@ -7,10 +7,7 @@ import re
 
 import pytest
 from builders import AMP, FIXTURES, TraceBuilder
-from commands import FIRST_KEYS, Outcome
-
-import tcprof
-from tcprof.frames import KERNELS
+from commands import Outcome
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -39,27 +36,6 @@ def test_output_is_as_before(name, args, run, golden):
     done = run("kernels", AMP, *args)
     assert done.status == 0
     golden(name, done.out)
-
-
-@pytest.mark.parametrize("by", ["kernel", "path"])
-def test_text_fits_80_columns(by, run):
-    assert max(map(len, run("kernels", AMP, "--by", by, "--limit", 0).out.splitlines())) <= 80
-
-
-def test_json_has_all_rows_and_columns(run):
-    document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
-    assert list(document) == [*FIRST_KEYS, "rows", "faults", "warnings", "ncu_metrics"]
-    assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
-    frame = tcprof.read(AMP).kernels
-    assert len(document["rows"]) == len(frame) > 20
-    assert all(list(row) == KERNELS.names for row in document["rows"])
-    assert [row["tensor_cycles"] for row in document["rows"]] == pytest.approx(frame["tensor_cycles"].tolist())
-    arguments = "const __half *, const __half *, float *, unsigned long"
-    rows = json.loads(run("kernels", AMP.with_name("wmma.sqlite"), "--format", "json").out)["rows"]
-    assert {row["name"]: row["tensor_flop"] is None for row in rows} == {
-        f"wmma_product({arguments})": False,
-        f"plain_product({arguments})": True,
-    }
 
 
 def test_kernels_are_selected_by_name_and_distinguished_by_path(run):

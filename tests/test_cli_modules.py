@@ -1,15 +1,11 @@
 """``tcprof modules`` as a user meets it, on a Llama that nobody prepared: ``workloads/llama.py``."""
 
-import csv
-import io
 import json
 
 import pytest
 from builders import AMP, FIXTURES
-from commands import FIRST_KEYS
 
 import tcprof
-from tcprof.frames import MODULES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -29,17 +25,6 @@ def test_output_is_as_before(name, args, run, golden):
     done = run("modules", LLAMA, *args)
     assert done.status == 0
     golden(name, done.out)
-
-
-def test_json_and_csv_have_all_rows_and_columns(run):
-    document = json.loads(run("modules", LLAMA, "--format", "json", "--limit", 1).out)
-    assert list(document) == [*FIRST_KEYS, "steps", "rows", "faults", "warnings", "ncu_metrics"]
-    assert (document["kind"], document["steps"]) == ("modules", {"0": STEPS})
-    frame = tcprof.read(LLAMA).modules
-    assert len(document["rows"]) == len(frame) > 100
-    assert all(list(row) == MODULES.names for row in document["rows"])
-    lines = list(csv.DictReader(io.StringIO(run("modules", LLAMA, "--format", "csv").out)))
-    assert [line["module"] for line in lines] == frame["module"].tolist()
 
 
 def test_the_backward_pass_is_in_its_modules():
@@ -68,11 +53,6 @@ def test_filter_and_depth_choose_modules(run):
     assert {row["module"] for row in rows} == {"Llama.layers.2.mlp"}
     rows = json.loads(run("modules", LLAMA, "--depth", 1, "--format", "json").out)["rows"]
     assert {row["module"] for row in rows} == {"", "Llama", "(forward)", "(backward)", "(optimizer)"}
-
-
-def test_a_limit_says_what_is_left_out(run):
-    done = run("modules", LLAMA, "--limit", 5)
-    assert "more not shown" in " ".join(done.out.split())
 
 
 def test_a_recording_without_modules_says_how_to_get_them(run):

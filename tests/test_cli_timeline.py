@@ -6,7 +6,7 @@ import re
 import pytest
 from builders import AMP, FIXTURES, TraceBuilder
 
-from tcprof.frames import CLOCKS, GAP_SUMS, GAPS, LEDGER, STEPS, TIMELINE
+from tcprof.frames import GAP_SUMS, GAPS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -15,14 +15,6 @@ def test_output_is_as_before(run, golden):
     done = run("timeline", AMP)
     assert (done.status, max(map(len, done.out.splitlines())) <= 80) == (0, True)
     golden("timeline.txt", done.out)
-
-
-def test_json_has_the_account_and_what_it_rests_on(run):
-    document = json.loads(run("timeline", AMP, "--format", "json").out)
-    assert document["kind"] == "timeline"
-    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("steps", STEPS), ("clocks", CLOCKS)):
-        assert document[name]
-        assert all(list(row) == schema.names for row in document[name])
 
 
 def test_gaps_are_listed_by_cause_and_by_length(run):

@@ -143,14 +143,8 @@ def test_a_recording_with_itself(tmp_path):
 def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
     base = steps(2, 10_000, 10).exported(nsys="2023.4.4").system("NvDriverVersion", "535.86.05")
     base.captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000")
-    new = (
-        TraceBuilder()
-        .gpu(0, "NVIDIA A100", sm_count=108)
-        .exported(nsys="2025.3.2")
-        .system("NvDriverVersion", "580.95.05")
-        .range("other", 0, 10)
-        .cycles([5, 5], sm=[10, 10])
-    )
+    new = TraceBuilder().gpu(0, "NVIDIA A100", sm_count=108).exported(nsys="2025.3.2")
+    new.system("NvDriverVersion", "580.95.05").range("other", 0, 10).cycles([5, 5], sm=[10, 10])
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
     words = (
         *("NVIDIA H200 vs. NVIDIA A100", "rounded percentages in the baseline", "535.86.05 vs. 580.95.05"),

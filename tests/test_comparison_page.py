@@ -5,7 +5,7 @@ import math
 
 import pytest
 from builders import FIXTURES
-from comparison_inputs import compare_hostile, read_steps, render_page, tell, texts_of, write_page
+from comparison_inputs import compare_hostile, read_steps, render_page, tell, texts_of
 from report_inputs import HOSTILE, make_comparison
 from test_page import Page
 
@@ -218,18 +218,3 @@ class TestHostileNames:
         for script in figures:
             assert not set("<>&\u2028\u2029") & set(script)
             assert "\u202e" not in script
-
-    def test_faults_warnings_and_files(self):
-        comparison = make_comparison(names=HOSTILE, file=HOSTILE[0])
-        findings = tell(comparison, base=HOSTILE, new=HOSTILE, cautions=HOSTILE, warnings=HOSTILE)
-        shown = Page(render_page([comparison], findings=[findings]))
-        assert not [tag for tag, _ in shown.elements if tag == "img"]
-        assert HOSTILE[0] in shown.text
-
-
-class TestWriting:
-    def test_file_is_the_page(self, tmp_path, steps):
-        path = tmp_path / "page.html"
-        write_page([steps], path, PageOptions(title="My runs"))
-        assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")
-        assert list(tmp_path.iterdir()) == [path]

@@ -177,9 +177,6 @@ def test_what_no_counter_reads_is_left_out_and_told(tmp_path, metric, values, le
     assert what in wrong.what
 
 
-# JSON of 2022
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -202,9 +199,6 @@ def test_json_that_holds_no_whole_number(tmp_path, text):
     assert trace.wrong() == (InvalidValues("GENERIC_EVENTS.data", "without whole numbers", 1),)
 
 
-# Texts
-
-
 def test_a_name_of_megabytes_is_cut_and_told(tmp_path):
     trace = TraceBuilder().range("x" * 3_000_000, 0, 9).kernel("y" * 3_000_000, 1, 2).trace(tmp_path)
     assert trace.ranges()["name"].map(len).tolist() == [LONGEST_TEXT]
@@ -223,9 +217,6 @@ def test_a_database_in_utf_16_is_refused(tmp_path, encoding):
         tcprof.read(path)
     with pytest.raises(InputError, match=f"holds text as {encoding}"):
         redact(path, tmp_path / "copy.sqlite")
-
-
-# What is no table
 
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
@@ -280,9 +271,6 @@ def test_more_rows_than_there_is_space_for(tmp_path):
     path.write_bytes(content)
     with pytest.raises(InputError, match="NVTX_EVENTS is damaged"):
         read_everything(path)
-
-
-# Files
 
 
 @pytest.fixture

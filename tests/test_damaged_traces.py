@@ -184,9 +184,6 @@ def test_no_hint_of_a_trace_is_one_of_nsys(tmp_path, run):
                 assert foreign not in said.replace("[not NVTX]", ""), (name, command, said)
 
 
-# What every source's work passes
-
-
 def test_overruns_are_cut_and_what_may_overlap_is_not():
     stream = np.array([1, 1, 1, 2, 1, -1, -1])
     launch = np.array([1, 2, 3, 4, 5, 6, 7])

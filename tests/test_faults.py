@@ -201,9 +201,6 @@ def test_lost_kernels_are_counted(tmp_path):
     assert "launches without a kernel: 2" in fault
 
 
-# Where they are shown
-
-
 @pytest.fixture
 def faulty(tmp_path):
     """A recording with lost samples and lost kernels."""
@@ -229,17 +226,6 @@ def test_faults_stand_above_the_table_on_the_same_stream(run, faulty, command):
 @pytest.mark.parametrize(("name", "output"), [("faults.txt", "text"), ("faults.md", "markdown")])
 def test_output_with_faults_is_as_before(run, faulty, golden, name, output):
     golden(name, run("ranges", faulty, "--format", output).out)
-
-
-@pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
-def test_json_has_them_before_the_warnings(run, faulty, command):
-    status, out, err = run(command, faulty, "--format", "json")
-    assert status == 0
-    document = json.loads(out)
-    assert [name for name in document if name != "ncu_metrics"][-2:] == ["faults", "warnings"]
-    assert document["faults"] == list(tcprof.read(faulty).faults)
-    assert len(document["faults"]) == 2
-    assert "warning" not in err
 
 
 def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(run, faulty, tmp_path):

@@ -110,9 +110,6 @@ def assert_right(run: Run, counts: Floats, share: float) -> None:
     assert found[true == 0].sum() < 0.002 * true.sum()
 
 
-# Where the samples can tell
-
-
 @pytest.mark.parametrize("period", [KHZ10, KHZ20, KHZ200])
 def test_counts_are_exact_where_the_gpu_is_idle_at_times(period):
     run = run_of(1)
@@ -177,9 +174,6 @@ def test_a_few_odd_launches_are_counted_and_make_the_interval_wider(seed):
     assert (np.abs(run.points(counted - true)) <= half_interval(run, found)).all()
 
 
-# Conservation
-
-
 def test_launches_count_what_was_sampled_in_each_stretch_between_idle_borders():
     run, rng = run_of(9, (4, 12, 40), (0.5, 0, 0.6), number=400, streams=2, idle=0.5), np.random.default_rng(0)
     varied = replace(run, count=np.round(run.count * rng.uniform(0.9, 1.1, len(run.count))))
@@ -213,9 +207,6 @@ def test_gaps_between_samples_do_not_disturb_the_rest():
     found = fitted(run, StepFunction(every.start[kept], every.end[kept], every.value[kept]))
     assert found.value == pytest.approx(run.mean(run.count), rel=0.005)
     assert found.sampled < 0.9 * run.count.sum()
-
-
-# Other counters
 
 
 def test_without_any_count_nothing_is_found():
@@ -252,9 +243,6 @@ def test_a_shift_of_all_samples_shifts_the_counts_alike():
     exact, shift = np.zeros(len(samples.value)), np.full(len(samples.value), 0.01 * KHZ10 * PEAK)
     found = fit(run.launches, samples, exact, shift, PEAK)
     assert run.points(found.bias) == pytest.approx(1, rel=0.05)
-
-
-# Intervals
 
 
 @pytest.mark.parametrize("period", [KHZ10, KHZ20])
@@ -335,9 +323,6 @@ def test_half_of_a_product_with_the_inverse_covariance_makes_the_whole(rows, run
     noise, sparse, tied = Noise(diagonal, coupling), csr_array(shares), alike & (coupling > 0)
     for half in (noise.half_product(sparse, tied, False).toarray(), noise.half_product(sparse, tied, True)):
         assert half + half.T == pytest.approx(shares.T @ np.linalg.inv(covariance) @ shares, rel=1e-12)
-
-
-# Of a long recording, on a sample of it
 
 
 @pytest.fixture

@@ -43,9 +43,6 @@ def verdict(text, *rows, **options):
     return judge(text, *rows, **options).verdict
 
 
-# Expressions
-
-
 @pytest.mark.parametrize(
     ("text", "quantity", "path", "operator", "bound", "scale"),
     [
@@ -157,9 +154,6 @@ def test_any_text_is_a_condition_or_a_wrong_one(text):
     assert pointer.strip() == "^"
 
 
-# Verdicts
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -263,9 +257,6 @@ def test_equal_constants_have_not_changed_even_where_both_are_0():
     assert verdict("tensor_active < 50", share) == "fail"
 
 
-# Median and mean
-
-
 def unmoved(**means):
     """The median step is as before; of the means what is given."""
     same = {"ratio": 1.0, "ratio_low": 0.99, "ratio_high": 1.01, "verdict": "~"}
@@ -336,9 +327,6 @@ def test_it_is_said_which_of_them_decides():
     numbers = re.findall(r"[-+]?\d+\.\d %", describe_judgement(found))
     assert numbers == ["0.0 %", "-1.0 %", "+1.0 %", "+9.0 %", "+6.0 %", "+12.0 %"]
     assert "mean decides" in describe_judgement(found)
-
-
-# Doubts
 
 
 @pytest.mark.parametrize(
@@ -501,9 +489,6 @@ def test_only_recordings_of_nsys_are_repeated_by_tcprof_profile():
 
 def render_gate(judgements, strict, width, color):
     return text.render_gate(view_gate(Gate(tuple(judgements), strict)), Style(width, color))
-
-
-# The page
 
 
 def test_the_documented_conditions_can_be_read():

@@ -19,17 +19,9 @@ def listed(builder, folder):
 
 
 def test_an_activity_counts_for_every_range_that_its_own_lies_in(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("epoch", 0, 1000)
-        .range("step", 0, 100)
-        .range("forward", 10, 50)
-        .kernel("deep", 60, 70, launched=20)
-        .kernel("inherited", 70, 80, launched=30, thread=B)
-        .copy("host to device", 65, 75, launched=21)
-        .kernel("shallow", 200, 210, launched=150)
-        .kernel("none", 0, 1)
-    )
+    builder = TraceBuilder().range("epoch", 0, 1000).range("step", 0, 100).range("forward", 10, 50)
+    builder.kernel("deep", 60, 70, launched=20).kernel("inherited", 70, 80, launched=30, thread=B)
+    builder.copy("host to device", 65, 75, launched=21).kernel("shallow", 200, 210, launched=150).kernel("none", 0, 1)
     instances, work = listed(builder, tmp_path)
     expected = """
         path                    depth  parent  activity_count  inherited_count  kernel_count  kernel_ns  gpu_start_ns  gpu_end_ns
@@ -50,16 +42,9 @@ def test_an_activity_counts_for_every_range_that_its_own_lies_in(tmp_path):
 
 
 def test_two_gpus_and_two_domains(tmp_path):
-    builder = (
-        TraceBuilder()
-        .gpu(0)
-        .gpu(1)
-        .range("step", 0, 100)
-        .range("all_reduce", 0, 100, domain="NCCL")
-        .kernel("one", 10, 20, launched=5)
-        .kernel("two", 30, 40, launched=6, device=1)
-        .kernel("three", 50, 60, launched=7, device=1)
-    )
+    builder = TraceBuilder().gpu(0).gpu(1).range("step", 0, 100).range("all_reduce", 0, 100, domain="NCCL")
+    builder.kernel("one", 10, 20, launched=5).kernel("two", 30, 40, launched=6, device=1)
+    builder.kernel("three", 50, 60, launched=7, device=1)
     instances, work = listed(builder, tmp_path)
     expected = """
         gpu  path        activity_count  gpu_start_ns  gpu_end_ns
@@ -101,23 +86,12 @@ def test_a_range_is_shown_on_the_gpus_that_it_used(tmp_path):
 
 
 def test_a_range_without_work_is_shown_where_its_path_thread_or_process_had_some(tmp_path):
-    builder = (
-        TraceBuilder()
-        .gpu(0)
-        .gpu(1)
-        .range("step", 0, 50, thread=A)
-        .range("log", 10, 20, thread=A)
-        .kernel("k", 0, 9, launched=40, thread=A)
-        .range("load", 60, 70, thread=A)
-        .range("step", 0, 50, thread=B)
-        .kernel("k", 0, 9, launched=40, thread=B, device=1)
-        .range("step", 100, 150, thread=B)
-        .range("evaluate", 200, 250, thread=B)
-        .range("other gpu", 210, 220, thread=B)
-        .kernel("k", 0, 9, launched=215, thread=B)
-        .range("read", 0, 50, thread=3)
-        .range("elsewhere", 0, 50, process=7)
-    )
+    builder = TraceBuilder().gpu(0).gpu(1).range("step", 0, 50, thread=A).range("log", 10, 20, thread=A)
+    builder.kernel("k", 0, 9, launched=40, thread=A).range("load", 60, 70, thread=A).range("step", 0, 50, thread=B)
+    builder.kernel("k", 0, 9, launched=40, thread=B, device=1).range("step", 100, 150, thread=B)
+    builder.range("evaluate", 200, 250, thread=B).range("other gpu", 210, 220, thread=B)
+    builder.kernel("k", 0, 9, launched=215, thread=B).range("read", 0, 50, thread=3)
+    builder.range("elsewhere", 0, 50, process=7)
     assert shown(builder, tmp_path) == {
         ("step", 0): (1, 1),
         ("step / log", 0): (1, 0),
@@ -132,17 +106,10 @@ def test_a_range_without_work_is_shown_where_its_path_thread_or_process_had_some
 
 
 def test_a_launch_in_ranges_that_cross_counts_once_in_what_they_lie_in(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("epoch", 0, 1000)
-        .range("step", 0, 100)
-        .range("step", 100, 200)
-        .range("prefetch", 50, 150, start_end=True)
-        .kernel("one", 0, 10, launched=40)
-        .kernel("two", 20, 30, launched=60)
-        .kernel("three", 40, 50, launched=110)
-        .kernel("four", 60, 70, launched=160)
-    )
+    builder = TraceBuilder().range("epoch", 0, 1000).range("step", 0, 100).range("step", 100, 200)
+    builder.range("prefetch", 50, 150, start_end=True).kernel("one", 0, 10, launched=40)
+    builder.kernel("two", 20, 30, launched=60).kernel("three", 40, 50, launched=110)
+    builder.kernel("four", 60, 70, launched=160)
     instances, work = listed(builder, tmp_path)
     expected = """
         path              host_start_ns  parent  kernel_count  kernel_ns  gpu_start_ns  gpu_end_ns

@@ -21,9 +21,6 @@ def arrays(rows, width=3):
     return tuple(np.array([row[i] for row in rows], dtype=np.int64) for i in range(width))
 
 
-# keys
-
-
 @given(st.lists(st.sampled_from([-FAR, -1, 0, 1, 2, 7, 30, FAR])))
 @example([0, 2, 2, 7, 1, 0, 1, 2])
 def test_keys_are_enumerated(keys):
@@ -31,9 +28,6 @@ def test_keys_are_enumerated(keys):
     found, place = enumerate_keys(given_keys)
     assert found.tolist() == sorted(set(keys))
     assert found[place].tolist() == keys
-
-
-# union
 
 
 def naive_union(rows):
@@ -57,9 +51,6 @@ def test_union(rows):
 def test_union_far_from_zero_with_many_groups():
     rows = [(group, FAR + 10 * group, FAR + 10 * group + 5) for group in range(500)]
     assert [column.tolist() for column in union(*arrays(rows))] == [list(column) for column in zip(*rows, strict=True)]
-
-
-# OpenIntervals
 
 
 def build(rows):
@@ -103,9 +94,6 @@ def test_a_thousand_levels():
     _, intervals = build(rows)
     assert intervals.parents().tolist() == list(range(-1, 999))
     assert intervals.at(np.array([0, 0]), np.array([FAR + 2_500, FAR + 4_500])).tolist() == [999, 499]
-
-
-# StepFunction
 
 
 @st.composite

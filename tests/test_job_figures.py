@@ -83,9 +83,6 @@ def test_an_amount_without_a_number_or_unit_is_refused(text, run, tmp_path):
     assert "--per-step '4096 tokens'" in done.err
 
 
-# Process groups
-
-
 def stage(rank: int, groups: str) -> int | None:
     return Rank(rank, 16, groups=groups).stage
 

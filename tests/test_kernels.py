@@ -218,9 +218,6 @@ def test_geometries_of_a_kernel_are_rows_of_their_own(tmp_path):
     assert_rows(read(builder, tmp_path).kernels, expected)
 
 
-# What holds of every recording
-
-
 @pytest.fixture(scope="module", params=RECORDINGS)
 def analysis(request, tmp_path_factory):
     return read(RECORDINGS[request.param](), tmp_path_factory.mktemp("recording"))
@@ -260,9 +257,6 @@ def test_launches_lead_to_their_kernels_and_activities(analysis):
     assert (kernels["gpu"].to_numpy() == activities["gpu"].to_numpy()).all()
     assert launched.groupby("kernel").size().tolist() == analysis.kernels["launch_count"].tolist()
     assert launched["tensor_active_ns"].fillna(0).between(0, launched["duration_ns"]).all()
-
-
-# What cannot be known
 
 
 def test_without_samples_names_are_all_there_is(tmp_path):
@@ -319,9 +313,6 @@ def test_what_no_border_tells_apart_is_unresolved(tmp_path):
         count += [round(0.9 * PEAK * PERIOD)] * 2 + [0, round(0.6 * PEAK * 2000)]
     kernels = read(builder.cycles(count, sm=[round(SM_CYCLES_NS * PERIOD)] * 400, period=PERIOD), tmp_path).kernels
     assert kernels.set_index("name")["fit"].to_dict() == {GEMM: "resolved", OWN: "unresolved", CONV: "unresolved"}
-
-
-# Other metrics
 
 
 def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path):

@@ -84,9 +84,6 @@ def test_accounts_add_up_in_every_fixture(fixture_file):
     assert (analysis.ledger["seconds"] >= -1e-12).all()
 
 
-# What the fit says about ranges
-
-
 def test_flop_and_share_of_tensor_kernels(tmp_path):
     analysis = tcprof.read(step_trace().write(tmp_path))
     step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]

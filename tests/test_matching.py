@@ -182,9 +182,6 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     assert not set(added["new_class"]) & {"FP16 tensor kernels", "FP32 matmuls"}
 
 
-# Names
-
-
 @pytest.mark.parametrize(
     ("name", "tensor_kernel", "precision", "label"),
     [
@@ -212,9 +209,6 @@ def test_the_class_of_a_kernel(name, tensor_kernel, precision, label):
     kernels.loc[0] = [name, tensor_kernel, precision]
     assert read_names([name])["precision"].tolist() == [precision]
     assert classify_kernels(kernels) == [label]
-
-
-# Alignment
 
 
 def equal(first, second):

@@ -149,9 +149,6 @@ def test_a_saved_analysis_that_is_replaced_before_all_of_it_was_read(tmp_path):
         other.ranges  # noqa: B018
 
 
-# What lies beside
-
-
 def log_of(path: Path) -> bytes:
     """A write-ahead log that changes the recording, made in a copy of it."""
     copy = Path(shutil.copyfile(path, path.with_suffix(".copy")))

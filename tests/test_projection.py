@@ -32,21 +32,10 @@ def owners(builder, folder):
     return {name: " and ".join(sorted(found[name])) or cause for name, cause in of_activity}
 
 
-# Paths
-
-
 def test_paths_are_the_names_from_the_outermost_range_as_a_tree_is_read(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("late", 500, 600)
-        .range("step", 0, 100)
-        .range("step", 100, 200)
-        .range("backward", 50, 90)
-        .range("forward", 10, 50)
-        .range("layer", 20, 30)
-        .range("early in the second step", 100, 105)
-        .range("layer", 60, 70)
-    )
+    builder = TraceBuilder().range("late", 500, 600).range("step", 0, 100).range("step", 100, 200)
+    builder.range("backward", 50, 90).range("forward", 10, 50).range("layer", 20, 30)
+    builder.range("early in the second step", 100, 105).range("layer", 60, 70)
     hierarchy, _, _ = project(builder, tmp_path)
     expected = """
         path                             name                      depth  parent_id
@@ -74,28 +63,17 @@ def test_paths_are_the_names_from_the_outermost_range_as_a_tree_is_read(tmp_path
 
 
 def test_paths_of_several_threads_and_processes_are_one_tree(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 100, 200, process=1)
-        .range("step", 90, 200, process=2)
-        .range("inner", 95, 99, process=2)
-        .range("loader", 10, 20, thread=B, process=1)
-        .range("step", 300, 400, thread=C, process=1)
-    )
+    builder = TraceBuilder().range("step", 100, 200, process=1).range("step", 90, 200, process=2)
+    builder.range("inner", 95, 99, process=2).range("loader", 10, 20, thread=B, process=1)
+    builder.range("step", 300, 400, thread=C, process=1)
     hierarchy, _, _ = project(builder, tmp_path)
     assert hierarchy.paths["path"].tolist() == ["loader", "step", "step / inner"]
     assert sorted(hierarchy.path_id.tolist()) == [0, 1, 1, 1, 2]
 
 
 def test_threads_and_domains_nest_each_for_itself(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100)
-        .range("all_reduce", 10, 90, domain="NCCL")
-        .range("send", 20, 30, domain="NCCL")
-        .range("forward", 20, 80)
-        .range("loader", 30, 40, thread=B)
-    )
+    builder = TraceBuilder().range("step", 0, 100).range("all_reduce", 10, 90, domain="NCCL")
+    builder.range("send", 20, 30, domain="NCCL").range("forward", 20, 80).range("loader", 30, 40, thread=B)
     hierarchy, _, _ = project(builder, tmp_path)
     expected = """
         domain  path               depth
@@ -154,16 +132,9 @@ def test_a_start_end_range_that_crosses_lies_beside_what_it_crosses(tmp_path):
 
 
 def test_a_start_end_range_lies_in_what_encloses_it_and_holds_what_it_encloses(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("request", 0, 100, start_end=True)
-        .range("forward", 10, 50)
-        .range("copy", 20, 30, start_end=True)
-        .range("opened in a hook", 200, 210)
-        .range("step", 205, 305, start_end=True)
-        .range("inside", 220, 230)
-        .range("closed in a hook", 300, 310)
-    )
+    builder = TraceBuilder().range("request", 0, 100, start_end=True).range("forward", 10, 50)
+    builder.range("copy", 20, 30, start_end=True).range("opened in a hook", 200, 210)
+    builder.range("step", 205, 305, start_end=True).range("inside", 220, 230).range("closed in a hook", 300, 310)
     hierarchy, _, _ = project(builder, tmp_path)
     assert hierarchy.paths["path"].tolist() == [
         *("request", "request / forward", "request / forward / copy", "opened in a hook", "step", "step / inside"),
@@ -193,22 +164,11 @@ def test_no_ranges(tmp_path):
     assert attribution.cause.tolist() == ["its process opened no range"]
 
 
-# Own ranges
-
-
 def test_an_activity_belongs_to_the_innermost_range_open_at_its_launch_not_at_its_start(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100)
-        .range("forward", 10, 50)
-        .range("backward", 50, 90)
-        .kernel("first", 500, 600, launched=10)
-        .kernel("last", 60, 70, launched=49)
-        .kernel("border", 70, 80, launched=50)
-        .kernel("step only", 80, 90, launched=95)
-        .copy("host to device", 40, 45, launched=5)
-        .kernel("too late", 95, 99, launched=100)
-    )
+    builder = TraceBuilder().range("step", 0, 100).range("forward", 10, 50).range("backward", 50, 90)
+    builder.kernel("first", 500, 600, launched=10).kernel("last", 60, 70, launched=49)
+    builder.kernel("border", 70, 80, launched=50).kernel("step only", 80, 90, launched=95)
+    builder.copy("host to device", 40, 45, launched=5).kernel("too late", 95, 99, launched=100)
     assert owners(builder, tmp_path) == {
         "first": "step / forward",
         "last": "step / forward",
@@ -220,15 +180,9 @@ def test_an_activity_belongs_to_the_innermost_range_open_at_its_launch_not_at_it
 
 
 def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100)
-        .range("all_reduce", 10, 20, domain="NCCL")
-        .kernel("both", 15, 16, launched=15)
-        .kernel("own only", 30, 31, launched=30)
-        .kernel("library only", 120, 121, launched=115)
-        .range("broadcast", 110, 130, domain="NCCL")
-    )
+    builder = TraceBuilder().range("step", 0, 100).range("all_reduce", 10, 20, domain="NCCL")
+    builder.kernel("both", 15, 16, launched=15).kernel("own only", 30, 31, launched=30)
+    builder.kernel("library only", 120, 121, launched=115).range("broadcast", 110, 130, domain="NCCL")
     assert owners(builder, tmp_path) == {
         "both": "NCCL: all_reduce and step",
         "own only": "step",
@@ -237,14 +191,9 @@ def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
 
 
 def test_an_activity_belongs_to_all_ranges_open_at_its_launch(tmp_path):
-    builder = (
-        steps_with_prefetch(2)
-        .kernel("before", 500, 501, launched=40)
-        .kernel("with prefetch", 502, 503, launched=70)
-        .kernel("with both", 504, 505, launched=155)
-        .kernel("last", 506, 507, launched=220)
-        .kernel("by a thread without ranges", 508, 509, launched=71, thread=B)
-    )
+    builder = steps_with_prefetch(2).kernel("before", 500, 501, launched=40)
+    builder.kernel("with prefetch", 502, 503, launched=70).kernel("with both", 504, 505, launched=155)
+    builder.kernel("last", 506, 507, launched=220).kernel("by a thread without ranges", 508, 509, launched=71, thread=B)
     assert owners(builder, tmp_path) == {
         "before": "step",
         "with prefetch": "prefetch and step / forward",
@@ -258,16 +207,10 @@ def test_an_activity_belongs_to_all_ranges_open_at_its_launch(tmp_path):
 
 
 def test_of_open_ranges_of_one_path_the_one_that_began_last_has_the_launch(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("request", 0, 50, start_end=True)
-        .range("request", 20, 30, start_end=True)
-        .range("request", 25, 70, start_end=True)
-        .kernel("in one", 100, 101, launched=10)
-        .kernel("in three", 102, 103, launched=27)
-        .kernel("in two", 104, 105, launched=40)
-        .kernel("in the last", 106, 107, launched=60)
-    )
+    builder = TraceBuilder().range("request", 0, 50, start_end=True).range("request", 20, 30, start_end=True)
+    builder.range("request", 25, 70, start_end=True).kernel("in one", 100, 101, launched=10)
+    builder.kernel("in three", 102, 103, launched=27).kernel("in two", 104, 105, launched=40)
+    builder.kernel("in the last", 106, 107, launched=60)
     hierarchy, attribution, _ = project(builder, tmp_path)
     assert attribution.activity.tolist() == [0, 1, 1, 2, 3]
     # The second one lies in the first, and crosses the third.
@@ -275,20 +218,11 @@ def test_of_open_ranges_of_one_path_the_one_that_began_last_has_the_launch(tmp_p
     assert attribution.counted.tolist() == [0, 0, 1, 0, 0]
 
 
-# Inherited ranges
-
-
 def test_a_thread_without_ranges_inherits_from_the_only_thread_with_one_open(tmp_path):
     """PyTorch's backward pass. That thread need not have launched, and those with closed ranges do not count."""
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, thread=A)
-        .range("backward", 50, 90, thread=A)
-        .range("loader", 0, 20, thread=B)
-        .kernel("in backward", 60, 61, launched=60, thread=C)
-        .kernel("in step", 95, 96, launched=95, thread=C)
-        .kernel("after all", 100, 101, launched=100, thread=C)
-    )
+    builder = TraceBuilder().range("step", 0, 100, thread=A).range("backward", 50, 90, thread=A)
+    builder.range("loader", 0, 20, thread=B).kernel("in backward", 60, 61, launched=60, thread=C)
+    builder.kernel("in step", 95, 96, launched=95, thread=C).kernel("after all", 100, 101, launched=100, thread=C)
     assert owners(builder, tmp_path) == {
         "in backward": "step / backward +",
         "in step": "step +",
@@ -297,29 +231,17 @@ def test_a_thread_without_ranges_inherits_from_the_only_thread_with_one_open(tmp
 
 
 def test_a_thread_that_has_ranges_but_none_open_inherits_too(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, thread=A)
-        .range("loader", 0, 20, thread=B)
-        .kernel("own", 10, 11, launched=10, thread=B)
-        .kernel("inherited", 30, 31, launched=30, thread=B)
-    )
+    builder = TraceBuilder().range("step", 0, 100, thread=A).range("loader", 0, 20, thread=B)
+    builder.kernel("own", 10, 11, launched=10, thread=B).kernel("inherited", 30, 31, launched=30, thread=B)
     assert owners(builder, tmp_path) == {"own": "loader", "inherited": "step +"}
 
 
 def test_of_several_threads_with_a_range_open_the_one_that_launched_last_before_gives_it(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("a", 0, 100, thread=A)
-        .range("b", 0, 100, thread=B)
-        .kernel("by a", 10, 11, launched=10, thread=A)
-        .kernel("after a", 20, 21, launched=20, thread=C)
-        .kernel("by b", 30, 31, launched=30, thread=B)
-        .kernel("with b", 30, 32, launched=30, thread=C)
-        .kernel("after b", 40, 41, launched=40, thread=C)
-        .kernel("by a again", 50, 51, launched=50, thread=A)
-        .kernel("after a again", 60, 61, launched=60, thread=C)
-    )
+    builder = TraceBuilder().range("a", 0, 100, thread=A).range("b", 0, 100, thread=B)
+    builder.kernel("by a", 10, 11, launched=10, thread=A).kernel("after a", 20, 21, launched=20, thread=C)
+    builder.kernel("by b", 30, 31, launched=30, thread=B).kernel("with b", 30, 32, launched=30, thread=C)
+    builder.kernel("after b", 40, 41, launched=40, thread=C).kernel("by a again", 50, 51, launched=50, thread=A)
+    builder.kernel("after a again", 60, 61, launched=60, thread=C)
     assert owners(builder, tmp_path) == {
         "by a": "a",
         "after a": "a +",
@@ -332,27 +254,16 @@ def test_of_several_threads_with_a_range_open_the_one_that_launched_last_before_
 
 
 def test_a_thread_that_launched_last_but_has_no_range_open_gives_nothing(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("a", 0, 100, thread=A)
-        .range("b", 0, 20, thread=B)
-        .range("c", 0, 100, thread=C)
-        .kernel("by a", 5, 6, launched=5, thread=A)
-        .kernel("by b", 10, 11, launched=10, thread=B)
-        .kernel("later", 30, 31, launched=30, thread=4)
-    )
+    builder = TraceBuilder().range("a", 0, 100, thread=A).range("b", 0, 20, thread=B).range("c", 0, 100, thread=C)
+    builder.kernel("by a", 5, 6, launched=5, thread=A).kernel("by b", 10, 11, launched=10, thread=B)
+    builder.kernel("later", 30, 31, launched=30, thread=4)
     assert owners(builder, tmp_path)["later"] == "a +"
 
 
 def test_several_threads_of_which_none_launched_before_give_nothing(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("a", 0, 100, thread=A)
-        .range("b", 0, 100, thread=B)
-        .kernel("early", 10, 11, launched=10, thread=C)
-        .kernel("by a", 20, 21, launched=20, thread=A)
-        .kernel("late", 30, 31, launched=30, thread=C)
-    )
+    builder = TraceBuilder().range("a", 0, 100, thread=A).range("b", 0, 100, thread=B)
+    builder.kernel("early", 10, 11, launched=10, thread=C).kernel("by a", 20, 21, launched=20, thread=A)
+    builder.kernel("late", 30, 31, launched=30, thread=C)
     assert owners(builder, tmp_path) == {
         "early": "several threads had ranges open, and none had launched work before",
         "by a": "a",
@@ -361,39 +272,21 @@ def test_several_threads_of_which_none_launched_before_give_nothing(tmp_path):
 
 
 def test_ranges_are_inherited_within_each_domain(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, thread=A)
-        .range("all_reduce", 10, 20, thread=C, domain="NCCL")
-        .kernel("nccl", 15, 16, launched=15, thread=C)
-    )
+    builder = TraceBuilder().range("step", 0, 100, thread=A).range("all_reduce", 10, 20, thread=C, domain="NCCL")
+    builder.kernel("nccl", 15, 16, launched=15, thread=C)
     assert owners(builder, tmp_path) == {"nccl": "NCCL: all_reduce and step +"}
 
 
 def test_a_launch_in_a_range_of_the_program_inherits_nothing_in_other_domains(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, thread=A)
-        .range("load", 0, 100, thread=B, domain="reader")
-        .kernel("forward", 15, 16, launched=15, thread=A)
-        .kernel("backward", 25, 26, launched=25, thread=C)
-    )
+    builder = TraceBuilder().range("step", 0, 100, thread=A).range("load", 0, 100, thread=B, domain="reader")
+    builder.kernel("forward", 15, 16, launched=15, thread=A).kernel("backward", 25, 26, launched=25, thread=C)
     assert owners(builder, tmp_path) == {"forward": "step", "backward": "reader: load + and step +"}
 
 
-# Unattributed
-
-
 def test_causes(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, process=1)
-        .kernel("no launch", 10, 20, process=1)
-        .kernel("other process", 10, 20, launched=5, process=2)
-        .kernel("no range", 200, 210, launched=150, process=1)
-        .kernel("own", 10, 20, launched=5, process=1)
-        .graph(10, 90, process=1)
-    )
+    builder = TraceBuilder().range("step", 0, 100, process=1).kernel("no launch", 10, 20, process=1)
+    builder.kernel("other process", 10, 20, launched=5, process=2).kernel("no range", 200, 210, launched=150, process=1)
+    builder.kernel("own", 10, 20, launched=5, process=1).graph(10, 90, process=1)
     assert owners(builder, tmp_path) == {
         "no launch": "no launch recorded",
         "other process": "its process opened no range",
@@ -404,24 +297,15 @@ def test_causes(tmp_path):
 
 
 def test_a_launch_of_another_process_with_the_same_number_is_not_taken(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, process=1)
-        .range("step", 0, 100, process=2)
-        .kernel("theirs", 10, 20, launched=5, process=1, correlation=7)
-        .kernel("ours", 10, 20, process=2, correlation=7)
-    )
+    builder = TraceBuilder().range("step", 0, 100, process=1).range("step", 0, 100, process=2)
+    builder.kernel("theirs", 10, 20, launched=5, process=1, correlation=7)
+    builder.kernel("ours", 10, 20, process=2, correlation=7)
     assert owners(builder, tmp_path) == {"theirs": "step", "ours": "no launch recorded"}
 
 
 def test_kernels_without_a_process_in_a_recording_of_several_have_no_launch(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, process=1)
-        .kernel("one", 10, 20, launched=5, process=1)
-        .kernel("two", 10, 20, launched=5, process=2)
-        .without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
-    )
+    builder = TraceBuilder().range("step", 0, 100, process=1).kernel("one", 10, 20, launched=5, process=1)
+    builder.kernel("two", 10, 20, launched=5, process=2).without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
     assert set(owners(builder, tmp_path).values()) == {"no launch recorded"}
 
 

@@ -217,9 +217,6 @@ def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path):
     assert "--rank-from" in error.value.hint
 
 
-# Gathering
-
-
 def write_traces(folder: Path, *ranks: list[dict[str, Any]], name: str = "merged.json", **about: Any) -> Path:
     """A trace with the events of several ranks."""
     path = folder / name
@@ -367,9 +364,6 @@ def test_a_damaged_job_is_refused(part, run, tmp_path):
         assert f"{part}.parquet" in result.err
 
 
-# Job against job
-
-
 def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run, tmp_path):
     make_job(tmp_path / "a", [[1000] * 12, [1000] * 12, [1000] * 12])
     make_job(tmp_path / "b", [[1000] * 12, [2000] * 12, [1000] * 12])
@@ -406,9 +400,6 @@ def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run, tmp_pat
     assert sorted(rows) == ["0", "1", "2"]
     assert "slow in b&lt;i&gt;" in text
     assert done.err.strip().endswith(str(page)) or str(page) in done.err
-
-
-# Judging
 
 
 @pytest.mark.slow
@@ -450,9 +441,6 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path):
     assert (numbers[0][-3:], numbers[1:]) == (["0 ns", "0 ns", "30.0 ns"], [[], ["300 µs"] * 3])
     assert verdict[-2].startswith("4 ")
     assert verdict[-2].endswith("28, 29, 30, 31.")
-
-
-# Pricing
 
 
 def price(
@@ -508,9 +496,6 @@ def test_another_program_on_the_gpu_is_named(tmp_path):
     assert re.fullmatch(r"another program .* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
-# On a Dask cluster
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler with two worker processes, as one machine may have."""
@@ -546,9 +531,6 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path):
     reduced, failures = gather(files, start, workers, on_done=kill_one)
     assert failures == []
     assert [each.file for each in reduced] == [file.name for file in files]
-
-
-# On two H100s, and on two and four H200s
 
 
 @pytest.mark.parametrize(

@@ -41,17 +41,9 @@ NSYS = os.environ.get("NSYS") or shutil.which("nsys")
 
 def recording() -> TraceBuilder:
     """A small export with ranges, kernels and samples, and without anything private."""
-    return (
-        TraceBuilder()
-        .gpu()
-        .recorded(duration=100_000)
-        .exported()
-        .range("step", 0, 20_000)
-        .range("forward", 1_000, 9_000)
-        .kernel("gemm", 2_000, 9_000, launched=1_500)
-        .copy("host to device", 500, 900, launched=400)
-        .samples([0, 50, 100], start=0, period=10_000)
-    )
+    builder = TraceBuilder().gpu().recorded(duration=100_000).exported().range("step", 0, 20_000)
+    builder.range("forward", 1_000, 9_000).kernel("gemm", 2_000, 9_000, launched=1_500)
+    return builder.copy("host to device", 500, 900, launched=400).samples([0, 50, 100], start=0, period=10_000)
 
 
 def recording_with_secrets() -> TraceBuilder:
@@ -363,9 +355,6 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path):
         redact(recording().write(tmp_path), tmp_path / "absent" / "copy.sqlite")
 
 
-# In words
-
-
 # The command
 
 
@@ -405,9 +394,6 @@ def test_a_refused_copy_leaves_the_old_one(run, tmp_path, monkeypatch):
     assert err.startswith("tcprof: No copy was written: its PROCESSES.name would hold")
     assert copy.read_bytes() == b"the old one"
     assert {path.name for path in tmp_path.iterdir()} == {source.name, copy.name}
-
-
-# Real recordings
 
 
 def test_a_real_export_holds_nothing_of_its_machine(corpus_file, tmp_path):

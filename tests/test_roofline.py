@@ -187,12 +187,6 @@ class TestExport:
         assert 'data-figure="figure-data"' in text
         assert list(tmp_path.iterdir()) == [target]
 
-    def test_a_file_of_the_users_is_kept(self, trace, run, tmp_path):
-        target = tmp_path / "drawn.html"
-        target.write_text("mine")
-        assert run("export", trace, "--figure", "roofline", "-o", target).status == 3
-        assert target.read_text() == "mine"
-
     def test_without_bytes_it_says_what_is_missing(self, run, tmp_path):
         trace, target = write_trace(tmp_path, with_bytes=False), tmp_path / "drawn.html"
         done = run("export", trace, "--figure", "roofline", "-o", target)

@@ -28,9 +28,6 @@ def windows(*rows):
     return Windows(*(np.array(column, dtype=np.int64) for column in zip(*full, strict=True)))
 
 
-# Integrals
-
-
 def test_samples_are_weighted_by_overlap_and_not_counted_by_time_stamp():
     """[5, 22): half of 0, all of 50, a fifth of 100."""
     window, functions = windows((0, 5, 22)), tensor_functions(samples([0, 50, 100]))
@@ -79,9 +76,6 @@ def test_tensor_active_time_adds_up(values, cuts):
     parts = measure(windows(*((0, *cut) for cut in itertools.pairwise(cuts))), 1, functions)
     whole = measure(windows((0, cuts[0], cuts[-1])), 1, functions)
     pd.testing.assert_frame_equal(parts, whole)
-
-
-# Peak and percentile
 
 
 def distribution(values, *rows, groups=1, **how):
@@ -164,9 +158,6 @@ def test_distribution_against_plain_loops(values, cuts, pairs_at_once):
     expected = [naive_distribution(values, of_group) for of_group in groups]
     found = [(None if math.isnan(peak) else peak, percentile) for peak, percentile in found]
     assert [None if math.isnan(pair[1]) else pair for pair in found] == expected
-
-
-# The interval
 
 
 def interval(part, whole=None, group=None, groups=1):

@@ -1,7 +1,6 @@
 """Which source reads a file, and that a second source is a class and a line: recordings as JSON."""
 
 import json
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -174,25 +173,6 @@ def test_content_decides_and_not_the_name(tmp_path, monkeypatch):
         assert isinstance(open_source(write_json(tmp_path / name)), JsonSource)
     recording = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "export.json")
     assert isinstance(open_source(recording), NsysExport)
-
-
-def test_a_report_is_read_by_its_export(tmp_path):
-    export = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "run.sqlite")
-    report = tmp_path / "run.nsys-rep"
-    report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
-    shutil.copystat(export, report)
-    assert open_source(report).path == export
-
-
-def test_a_report_without_nsys(tmp_path, monkeypatch):
-    def absent() -> None:
-        raise tcprof.NsysError("no nsys was found", "Install it.")
-
-    monkeypatch.setattr(nsys, "find_nsys", absent)
-    report = tmp_path / "run.nsys-rep"
-    report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
-    with pytest.raises(InputError, match="no nsys was found"):
-        open_source(report)
 
 
 @pytest.mark.parametrize("content", [b'{"frames": {}}', b"hello, world\n" * 100, b"a", b"SQLite"])

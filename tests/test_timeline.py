@@ -40,16 +40,12 @@ def test_every_moment_has_the_first_class_that_applies(drawn):
 
 def test_classes_in_order_where_they_overlap(tmp_path):
     """From names: the GEMM, other kernels (unresolved if unnamed), NCCL's and copies; what is left is idle."""
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .range("step", 0, 90_000)
-        .kernel("nvjet_hsh_128x128_64x4_1x2_h_bz_NNT", 10_000, 20_000, launched=1_000)
-        .kernel("void at::native::elementwise_kernel<128, 4>", 15_000, 25_000, launched=1_001, stream=8)
-        .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 22_000, 40_000, launched=1_002, stream=9)
-        .copy("device to host", 38_000, 45_000, launched=1_003, stream=10)
-        .kernel("elementwise_kernel", 50_000, 51_000, launched=1_004)
-    )
+    trace = TraceBuilder().gpu().range("step", 0, 90_000)
+    trace.kernel("nvjet_hsh_128x128_64x4_1x2_h_bz_NNT", 10_000, 20_000, launched=1_000)
+    trace.kernel("void at::native::elementwise_kernel<128, 4>", 15_000, 25_000, launched=1_001, stream=8)
+    trace.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 22_000, 40_000, launched=1_002, stream=9)
+    trace.copy("device to host", 38_000, 45_000, launched=1_003, stream=10)
+    trace.kernel("elementwise_kernel", 50_000, 51_000, launched=1_004)
     timeline = tcprof.read(trace.write(tmp_path)).timeline
     expected = {
         "window": 41_000,
@@ -65,15 +61,9 @@ def test_classes_in_order_where_they_overlap(tmp_path):
 
 
 def test_two_gpus_are_accounted_for_apart(tmp_path):
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .gpu(1)
-        .range("step", 0, 90_000)
-        .kernel("a", 10_000, 20_000, launched=1_000)
-        .kernel("b", 15_000, 40_000, launched=1_001, device=1)
-        .copy("host to device", 60_000, 61_000, launched=1_002, device=1)
-    )
+    trace = TraceBuilder().gpu().gpu(1).range("step", 0, 90_000).kernel("a", 10_000, 20_000, launched=1_000)
+    trace.kernel("b", 15_000, 40_000, launched=1_001, device=1)
+    trace.copy("host to device", 60_000, 61_000, launched=1_002, device=1)
     timeline = tcprof.read(trace.write(tmp_path)).timeline
     assert times(timeline, "step") == {"window": 10_000, "unresolved_kernel": 10_000}
     assert times(timeline, "step", gpu=1) == {
@@ -85,15 +75,9 @@ def test_two_gpus_are_accounted_for_apart(tmp_path):
 
 
 def test_work_of_other_ranges_is_not_idle_time(tmp_path):
-    trace = (
-        TraceBuilder()
-        .gpu()
-        .range("a", 0, 2_000)
-        .range("b", 3_000, 5_000)
-        .kernel("one", 10_000, 20_000, launched=1_000)
-        .kernel("two", 20_000, 30_000, launched=4_000)
-        .kernel("one", 30_000, 40_000, launched=1_100)
-    )
+    trace = TraceBuilder().gpu().range("a", 0, 2_000).range("b", 3_000, 5_000)
+    trace.kernel("one", 10_000, 20_000, launched=1_000).kernel("two", 20_000, 30_000, launched=4_000)
+    trace.kernel("one", 30_000, 40_000, launched=1_100)
     timeline = tcprof.read(trace.write(tmp_path)).timeline
     assert times(timeline, "a") == {"window": 30_000, "unresolved_kernel": 30_000}
     assert times(timeline, "b") == {"window": 10_000, "unresolved_kernel": 10_000}

@@ -5,7 +5,6 @@ import math
 import pytest
 from builders import PROCESS, TraceBuilder, assert_rows, global_id
 
-from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES
 from tcprof.nsys import schema
 from tcprof.redaction.copy_check import without_private
@@ -18,19 +17,11 @@ def assert_dtypes(frame, kind):
     assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()] == [(c.name, c.dtype) for c in kind.columns]
 
 
-# The recording
-
-
 def test_recording(tmp_path):
-    trace = (
-        TraceBuilder()
-        .recorded(duration=20_000, started=1_700_000_000_123_456_789)
-        .exported(nsys="2025.3.2.0", tables="3.20.3")
-        .system("NvDriverVersion", "580.95.05")
-        .captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000")
-        .captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().recorded(duration=20_000, started=1_700_000_000_123_456_789)
+    builder.exported(nsys="2025.3.2.0", tables="3.20.3").system("NvDriverVersion", "580.95.05")
+    builder.captured("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "20000").captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
+    trace = builder.trace(tmp_path)
     assert trace.recording() == Recording(
         file="trace.sqlite",
         nsys_version="2025.3.2.0",
@@ -52,26 +43,16 @@ def test_recording_of_which_nothing_is_known(tmp_path):
 
 
 def test_the_driver_of_2022_has_no_dots_and_the_version_stood_in_another_table(tmp_path):
-    trace = (
-        TraceBuilder()
-        .system("NvDriverVersion", "5358605")
-        .row(schema.OLD_EXPORT_METADATA, name="EXPORT_SCHEMA_VERSION", value="2.9.1")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().system("NvDriverVersion", "5358605")
+    trace = builder.row(schema.OLD_EXPORT_METADATA, name="EXPORT_SCHEMA_VERSION", value="2.9.1").trace(tmp_path)
     assert trace.recording().driver_version == "535.86.05"
     assert trace.recording().schema_version == "2.9.1"
 
 
-# GPUs
-
-
 def test_gpus(tmp_path):
-    trace = (
-        TraceBuilder()
-        .gpu(1, "NVIDIA T4", chip=None, sm_count=0, clock_hz=None, memory_bytes=0)
-        .gpu(0, "NVIDIA H200", sm_count=132, clock_hz=1_980_000_000, memory_bytes=150_000_000_000)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().gpu(1, "NVIDIA T4", chip=None, sm_count=0, clock_hz=None, memory_bytes=0)
+    builder.gpu(0, "NVIDIA H200", sm_count=132, clock_hz=1_980_000_000, memory_bytes=150_000_000_000)
+    trace = builder.trace(tmp_path)
     expected = """
         gpu  name         chip   sm_count  clock_hz       memory_bytes
         0    NVIDIA H200  GH100  132       1_980_000_000  150_000_000_000
@@ -82,11 +63,9 @@ def test_gpus(tmp_path):
 
 
 def test_gpus_of_an_old_export_with_the_clock_in_kilohertz(tmp_path):
-    trace = (
-        TraceBuilder()
-        .row(schema.CUDA_GPUS, deviceId=0, numMultiprocessors=108, coreClockRate=1_410_000, name="A100")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder()
+    builder.row(schema.CUDA_GPUS, deviceId=0, numMultiprocessors=108, coreClockRate=1_410_000, name="A100")
+    trace = builder.trace(tmp_path)
     expected = """
         gpu  name  chip  sm_count  clock_hz       memory_bytes
         0    A100  -     108       1_410_000_000  –
@@ -104,18 +83,9 @@ def test_without_rows_frames_have_their_columns(tmp_path):
     assert_dtypes(only_a_mark.trace(tmp_path).ranges(), NVTX_RANGES)
 
 
-# Ranges
-
-
 def test_ranges(tmp_path):
-    trace = (
-        TraceBuilder()
-        .range("step", 10, 90)
-        .range("loader", 20, 30, thread=2)
-        .range("other", 5, 8, process=2000)
-        .range("negative", -50, -10)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().range("step", 10, 90).range("loader", 20, 30, thread=2).range("other", 5, 8, process=2000)
+    trace = builder.range("negative", -50, -10).trace(tmp_path)
     expected = """
         process  thread  domain  name      start_ns  end_ns
         1000     1       -       step      10        90
@@ -133,31 +103,16 @@ def test_the_largest_ids_of_process_and_thread(tmp_path):
 
 
 def test_names_that_are_registered_inline_missing_hostile_or_the_same(tmp_path):
-    trace = (
-        TraceBuilder()
-        .range("step", 0, 1)
-        .range("step", 2, 3, registered=True)
-        .range("registered", 4, 5, registered=True)
-        .range(None, 6, 7)
-        .range("", 8, 9)
-        .range("", 10, 11, registered=True)
-        .range("<b>è 'x'; --", 12, 13)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().range("step", 0, 1).range("step", 2, 3, registered=True)
+    builder.range("registered", 4, 5, registered=True).range(None, 6, 7).range("", 8, 9)
+    trace = builder.range("", 10, 11, registered=True).range("<b>è 'x'; --", 12, 13).trace(tmp_path)
     names = ["step", "step", "registered", "(unnamed)", "(unnamed)", "(unnamed)", "<b>è 'x'; --"]
     assert trace.ranges()["name"].tolist() == names
 
 
 def test_names_that_are_not_utf_8(tmp_path):
-    trace = (
-        TraceBuilder()
-        .range(b"caf\xe9", 0, 10)
-        .range(b"\xff\xfe", 2, 3, registered=True)
-        .range("fine", 4, 5)
-        .kernel(b"k\xe9rnel", 2, 3, launched=1)
-        .diagnostic("error", b"caf\xe9")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().range(b"caf\xe9", 0, 10).range(b"\xff\xfe", 2, 3, registered=True).range("fine", 4, 5)
+    trace = builder.kernel(b"k\xe9rnel", 2, 3, launched=1).diagnostic("error", b"caf\xe9").trace(tmp_path)
     assert trace.ranges()["name"].tolist() == ["\ufffd\ufffd", "fine", "caf\ufffd"]
     assert trace.activities()["name"].tolist() == ["k\ufffdrnel"]
     assert trace.diagnostics(without_private)["text"].tolist() == ["caf\ufffd"]
@@ -185,17 +140,12 @@ def test_a_range_that_never_closed_in_a_recording_of_unknown_length_lasts_as_lon
 
 def test_domains(tmp_path):
     """Domains are numbered by each process for itself; one whose creation was not recorded has a number only."""
-    trace = (
-        TraceBuilder()
-        .range("a", 0, 1)
-        .range("b", 0, 1, domain="NCCL")
-        .range("c", 0, 1, domain="cuDNN")
-        .range("d", 0, 1, domain="cuDNN", process=2000)
-        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(3000, 1), domainId=9, text="e")
-        .row(schema.NVTX, start=0, eventType=75, globalTid=global_id(4000, 1), domainId=1, text="")
-        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(4000, 1), domainId=1, text="f")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().range("a", 0, 1).range("b", 0, 1, domain="NCCL").range("c", 0, 1, domain="cuDNN")
+    builder.range("d", 0, 1, domain="cuDNN", process=2000)
+    builder.row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(3000, 1), domainId=9, text="e")
+    builder.row(schema.NVTX, start=0, eventType=75, globalTid=global_id(4000, 1), domainId=1, text="")
+    builder.row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(4000, 1), domainId=1, text="f")
+    trace = builder.trace(tmp_path)
     expected = """
         process  domain    name
         1000     -         a
@@ -209,29 +159,16 @@ def test_domains(tmp_path):
 
 
 def test_ranges_of_an_export_without_domains_and_registered_strings(tmp_path):
-    trace = (
-        TraceBuilder()
-        .range("a", 0, 1)
-        .without("NVTX_EVENTS.domainId", "NVTX_EVENTS.textId", "StringIds")
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().range("a", 0, 1).without("NVTX_EVENTS.domainId", "NVTX_EVENTS.textId", "StringIds")
+    trace = builder.trace(tmp_path)
     assert_rows(trace.ranges(), "domain  name\n-  a")
 
 
-# Activities and launches
-
-
 def test_activities(tmp_path):
-    trace = (
-        TraceBuilder()
-        .kernel("gemm", 10, 20, launched=5, correlation=1)
-        .kernel("gemm", 20, 30, launched=6, stream=13, correlation=2)
-        .copy("host to device", 0, 4, correlation=3)
-        .copy("device to device", 4, 8, correlation=4)
-        .memset(30, 31, correlation=5)
-        .graph(40, 90, correlation=6, process=2000)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().kernel("gemm", 10, 20, launched=5, correlation=1)
+    builder.kernel("gemm", 20, 30, launched=6, stream=13, correlation=2).copy("host to device", 0, 4, correlation=3)
+    builder.copy("device to device", 4, 8, correlation=4).memset(30, 31, correlation=5)
+    trace = builder.graph(40, 90, correlation=6, process=2000).trace(tmp_path)
     expected = """
         gpu  kind    name              stream  process  correlation  start_ns  end_ns
         0    memcpy  host to device    7       1000     3            0         4
@@ -295,14 +232,9 @@ def test_of_a_runtime_call_and_the_driver_call_in_it_the_outer_one_is_the_launch
 
 
 def test_every_table_of_activities_has_launches(tmp_path):
-    trace = (
-        TraceBuilder()
-        .kernel("k", 1, 2, launched=0, correlation=1)
-        .copy("host to device", 1, 2, launched=0, correlation=2)
-        .memset(1, 2, launched=0, correlation=3)
-        .graph(1, 2, launched=0, correlation=4)
-        .trace(tmp_path)
-    )
+    builder = TraceBuilder().kernel("k", 1, 2, launched=0, correlation=1)
+    builder.copy("host to device", 1, 2, launched=0, correlation=2).memset(1, 2, launched=0, correlation=3)
+    trace = builder.graph(1, 2, launched=0, correlation=4).trace(tmp_path)
     assert trace.api_calls()["correlation"].tolist() == [1, 2, 3, 4]
 
 
@@ -357,9 +289,6 @@ def test_launches_with_one_number_are_paired_with_their_work_in_order(tmp_path, 
     assert len(calls) == 4
 
 
-# Diagnostics
-
-
 def test_diagnostics(tmp_path):
     builder = TraceBuilder()
     for severity in ("information", "warning", "error", "verbose"):
@@ -372,64 +301,13 @@ def test_diagnostics(tmp_path):
     assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).diagnostics(without_private), DIAGNOSTICS)
 
 
-# Files
-
-
-def whole(tmp_path):
-    builder = TraceBuilder().gpu().recorded(duration=10_000_000).samples([50] * 2_000).cycles([0] * 2_000)
-    for i in range(500):
-        builder.range(f"step {i}", 100 * i, 100 * i + 90).kernel(f"kernel {i}", 100 * i, 100 * i + 5, launched=100 * i)
-    return builder.diagnostic("warning", "x" * 5_000).write(tmp_path)
-
-
-def read_all(path):
-    trace = NsysExport(path)
-    for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
-        read()
-    trace.diagnostics(without_private)
-
-
-@pytest.mark.parametrize("percent", [*range(0, 100, 20)])
-def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
-    path = whole(tmp_path)
-    content = path.read_bytes()
-    path.write_bytes(content[: 50 + len(content) * percent // 100])
-    with pytest.raises(InputError, match=r"trace\.sqlite cannot be read: .+") as caught:
-        read_all(path)
-    assert "nsys export" in caught.value.hint
-
-
-def test_what_is_no_database_is_an_input_error(tmp_path):
-    for content in (b"NSYS\x00report", b"x" * 10_000):
-        path = tmp_path / "trace.sqlite"
-        path.write_bytes(content)
-        with pytest.raises(InputError, match="file is not a database"):
-            NsysExport(path)
-
-
-def test_an_export_is_not_written(tmp_path):
-    path = whole(tmp_path)
-    before = path.read_bytes()
-    path.chmod(0o444)
-    read_all(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
 def test_copies_know_the_hosts_memory(tmp_path):
     """Of a copy to the GPU that of its source, of one from it that of its target; not that of the GPU."""
-    builder = (
-        TraceBuilder()
-        .copy("host to device", 0, 1, srcKind=0, dstKind=2)
-        .copy("host to device", 1, 2, srcKind=1, dstKind=2)
-        .copy("device to host", 2, 3, srcKind=2, dstKind=1)
-        .copy("host to device", 3, 4, srcKind=4, dstKind=2)
-        .copy("device to device", 4, 5, srcKind=2, dstKind=2)
-        .copy("host to device", 5, 6, srcKind=7, dstKind=2)
-        .copy("host to device", 6, 7, srcKind=None)
-        .memset(7, 8)
-        .kernel("gemm", 8, 9)
-    )
+    builder = TraceBuilder().copy("host to device", 0, 1, srcKind=0, dstKind=2)
+    builder.copy("host to device", 1, 2, srcKind=1, dstKind=2).copy("device to host", 2, 3, srcKind=2, dstKind=1)
+    builder.copy("host to device", 3, 4, srcKind=4, dstKind=2).copy("device to device", 4, 5, srcKind=2, dstKind=2)
+    builder.copy("host to device", 5, 6, srcKind=7, dstKind=2).copy("host to device", 6, 7, srcKind=None).memset(7, 8)
+    builder.kernel("gemm", 8, 9)
     memory = builder.trace(tmp_path).activities()["host_memory"].tolist()
     assert memory == ["pageable", "pinned", "pinned", "managed", "", "", "", "", ""]
     redact(builder.write(tmp_path), tmp_path / "copy.sqlite")

@@ -101,24 +101,6 @@ def test_a_doubtful_reading_is_a_fault(kind, tmp_path, run):
     assert run("show", path).status == 0
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        counter(50, device="x", **{TENSOR: 5.0}),
-        counter(50, device=-1, **{TENSOR: 5.0}),
-        {**counter(50), "args": [TENSOR]},
-        {**counter(50, **{TENSOR: 5.0}), "name": None},
-        {"ph": "C", "args": {TENSOR: {}}},
-        {"ph": "C", "name": TENSOR, "pid": 0, "ts": 5},
-    ],
-)
-def test_hostile_counters(event, tmp_path, run):
-    writer = TraceWriter()
-    writer.step(0, 0)
-    writer.events.append(event)
-    assert run("show", writer.write(tmp_path / "a.json")).status == 0
-
-
 def test_counters_of_a_number_that_two_ranks_gave_their_gpus_are_left_out(tmp_path):
     path = traced(tmp_path / "a.json", *every(100, **{TENSOR: 5.0}))
     content = json.loads(path.read_text())

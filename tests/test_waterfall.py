@@ -205,9 +205,6 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
     assert_adds_up(rows)
 
 
-# Recordings
-
-
 @pytest.mark.usefixtures("shared_reads")
 @pytest.mark.parametrize(
     ("base", "new"), [("mnist_fp32", "mnist_amp"), ("mlp_fp32", "mlp_fp16"), ("jax_mlp", "gan_fp16")]

@@ -121,9 +121,6 @@ def test_twenty_saved_analyses_have_no_symptom():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# The judge
-
-
 def ended(folder: Path, status: int = 0, **how: object) -> Outcome:
     """A command's end, with the folders that it had."""
     for name in ("work", "tmp"):
