@@ -184,7 +184,6 @@ class TraceBuilder:
             yield start
 
     def mark(self, name: str, at: int, *, thread: int = 1, process: int = PROCESS, domain: str = DOMAIN) -> Self:
-        """An NVTX mark."""
         return self.row(
             schema.NVTX,
             start=at,
@@ -249,7 +248,6 @@ class TraceBuilder:
         return self.activity(schema.COPIES, start, end, **({"copyKind": kind, "bytes": 1024} | place))
 
     def memset(self, start: Time, end: Time, **place: Any) -> Self:
-        """A set of memory."""
         return self.activity(schema.SETS, start, end, **({"bytes": 1024} | place))
 
     def graph(self, start: Time, end: Time, **place: Any) -> Self:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
-    """What a command left."""
-
     status: int
     out: str
     err: str

@@ -124,7 +124,6 @@ def write_page(
     options: PageOptions = USUAL,
     findings: Sequence[ComparedFindings] = (),
 ) -> None:
-    """The page of comparisons, as a file."""
     findings = findings or [judge_comparison(each) for each in comparisons]
     pages.write_page(view_comparison(findings), path, options)
 

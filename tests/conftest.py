@@ -208,14 +208,11 @@ def find(tmp_path: Path) -> Callable[[TraceBuilder], dict[str, Advice]]:
 
 @pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)
 def fixture_file(request: pytest.FixtureRequest) -> Path:
-    """Each recording in fixtures/."""
     return request.param
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command line in this process."""
-
     def run_command(*args: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
         status = 0
@@ -237,7 +234,6 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="session")
 def several(tmp_path_factory: pytest.TempPathFactory) -> list[Comparison]:
-    """Comparisons of three sides."""
     return compare_several(tmp_path_factory.mktemp("several"))
 
 

@@ -51,7 +51,6 @@ def _figure(name: str, value: float, low: float, high: float) -> Row:
 
 
 def without_interval(row: Row) -> Row:
-    """The same figures with no interval known."""
     return {name: UNKNOWN if name.endswith(("_low", "_high")) else value for name, value in row.items()}
 
 

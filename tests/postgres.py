@@ -22,8 +22,6 @@ def find_programs() -> Path | None:
 
 
 class Server:
-    """A running server."""
-
     def __init__(self, programs: Path, folder: Path, user: dict[str, Any]) -> None:
         self.programs, self.folder, self._user = programs, folder, user
         self._count = 0
@@ -37,7 +35,6 @@ class Server:
         self._control("stop", "-m", "immediate")
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
         import psycopg
 
         self._count += 1

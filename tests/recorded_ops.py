@@ -47,7 +47,6 @@ def record(program: Callable[[], object], folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def opened(name: str) -> Any:
-    """A range of tcprof's domain."""
     import torch
 
     with torch.profiler.record_function(f"{MINE}{name}"):
@@ -141,5 +140,4 @@ class Writer:
 
 
 def read_program(program: Callable[[], object], folder: Path, launching: frozenset[str] = LAUNCHING) -> Analysis:
-    """The analysis of a program that runs once."""
     return tcprof.read(Writer(record(program, folder), launching).builder.write(folder), step="step").analysis

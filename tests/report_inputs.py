@@ -113,7 +113,6 @@ def summarize(analysis: Analysis) -> list[Summary]:
 
 
 def make_empty() -> Analysis:
-    """A recording in which nothing was recorded."""
     return make_analysis(
         names=(),
         samples=SAMPLES.empty(),

@@ -15,13 +15,11 @@ Change = Callable[[bytes], bytes | None]
 
 
 def read_parts(path: Path) -> Parts:
-    """The parts of a saved analysis, by name."""
     with zipfile.ZipFile(path) as archive:
         return {member.filename: archive.read(member) for member in archive.infolist()}
 
 
 def write_parts(path: Path, parts: Parts, compression: int = zipfile.ZIP_STORED) -> None:
-    """A file of these parts."""
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in parts.items():
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, compression)
@@ -34,19 +32,16 @@ def change(path: Path, name: str, how: Change, compression: int = zipfile.ZIP_ST
 
 
 def table_of(content: bytes) -> Any:
-    """The Arrow table of a Parquet file."""
     return pq.read_table(io.BytesIO(content))
 
 
 def bytes_of(table: Any, **options: Any) -> bytes:
-    """The Parquet file of an Arrow table."""
     target = io.BytesIO()
     pq.write_table(table, target, **options)
     return target.getvalue()
 
 
 def document(**changes: object) -> Change:
-    """A change of the JSON document."""
     return lambda content: json.dumps({**json.loads(content), **changes}).encode()
 
 

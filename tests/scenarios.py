@@ -21,8 +21,6 @@ CLOCKS = (1.98, 1.6, 1.8)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of recording."""
-
     what: str  # in a few words
     make: Callable[[int], World]  # a world from a seed
     sampler: Sampler = PLAIN  # how it is sampled
@@ -31,11 +29,9 @@ class Scenario:
     modules: float = 0.9  # least share of the modules whose intervals hold
 
     def measure(self, seeds: int) -> pd.DataFrame:
-        """All kernels of so many worlds, see ``World.measure``."""
         return pd.concat([self.make(seed).measure(self.sampler) for seed in range(seeds)], ignore_index=True)
 
     def measure_modules(self, seeds: int) -> pd.DataFrame:
-        """All modules of so many worlds, see ``World.measure_modules``."""
         found = [self.make(seed).measure_modules(self.sampler, KERNELS_OF_MODULE) for seed in range(seeds)]
         return pd.concat(found, ignore_index=True)
 

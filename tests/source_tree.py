@@ -33,7 +33,6 @@ class Module:
 
     @property
     def top_levels(self) -> set[str]:
-        """The distributions and packages that it imports from."""
         return {module.split(".")[0] for _, module, _ in self.imports}
 
 
@@ -47,7 +46,6 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
 
 
 def read_modules(folder: Path = PACKAGE) -> dict[str, Module]:
-    """The modules of a package, by name."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts

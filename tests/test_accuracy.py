@@ -52,7 +52,6 @@ def frames_of(folder: Path, name: str) -> dict[str, pd.DataFrame]:
 
 
 def check_percentages_and_cycles(frames: dict[str, pd.DataFrame], few_steps: bool = False) -> None:
-    """The bounds that hold for every recording."""
     for mode, most in (("cycles", 0.5), ("percentages", 1.5)):
         found = accuracy.score(frames[mode])
         assert found["fit_in_situ"] <= most

@@ -55,7 +55,6 @@ def test_without_the_package_ranges_are_those_of_pytorch(tmp_path, nvtx):
 
 
 def make_torch() -> SimpleNamespace:
-    """What notices ranges in PyTorch replaces."""
     return SimpleNamespace(cuda=SimpleNamespace(nvtx=SimpleNamespace(range_push=str, range_start=str)))
 
 

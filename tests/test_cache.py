@@ -19,14 +19,12 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The folder that they are kept in."""
     monkeypatch.setenv(contents.VARIABLE, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
 
 @pytest.fixture
 def given(tmp_path):
-    """A small recording."""
     return recording().write(tmp_path, "run.sqlite")
 
 

@@ -299,7 +299,6 @@ def write_stub(tmp_path, monkeypatch):
 
 
 def metric_set(*metrics: tuple[str, str]) -> str:
-    """nsys's own set for GX999: names and counters."""
     percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
     listed = [{"name": name, "id": counter, "subMetrics": percent} for name, counter in metrics]
     return yaml.safe_dump({"version": 5, "metricSets": [{"alias": "own", "chips": ["GX999"], "metrics": listed}]})

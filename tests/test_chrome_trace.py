@@ -35,7 +35,6 @@ def write(export: Path, target: Path, **changes: Any) -> tuple[dict[str, Any], l
 
 
 def draw(builder: TraceBuilder, folder: Path, **changes: Any) -> list[Event]:
-    """The events of a synthetic recording."""
     return write(builder.write(folder), folder / "trace.json", **changes)[1]
 
 
@@ -122,7 +121,6 @@ def of(events: list[Event], phases: str, pid: int | None = None) -> list[Event]:
 
 
 def rows_of(events: list[Event]) -> dict[tuple[int, int], str]:
-    """The name of each row."""
     return {(e["pid"], e["tid"]): e["args"]["name"] for e in of(events, "M") if e["name"] == "thread_name"}
 
 
@@ -140,7 +138,6 @@ def drawn(events: list[Event], phases: str = "X") -> list[tuple[str, str, int, i
 
 
 def track(events: list[Event], name: str, gpu: int = 0) -> list[tuple[int, float]]:
-    """Times and values of a counter."""
     found = [e for e in of(events, "C", OUTSIDE + gpu) if e["name"] == name]
     return [(ns(e["ts"]), float(next(iter(e["args"].values())))) for e in found]
 

@@ -53,7 +53,6 @@ def test_ranges_shows_the_largest_with_what_they_lie_in(run, tmp_path):
 
 
 def _rows_of(text: str) -> list[str]:
-    """The rows of the table of ranges."""
     table = text.split("──\n")[-1].split("\n")
     return [line.strip() for line in table if re.match(r" *(\(whole|even|odd|r\d)", line)]
 
@@ -82,7 +81,6 @@ def test_windows_differ(run):
 
 
 def damaged(folder: Path, kind: str) -> Path:
-    """A file that is no whole export."""
     path = folder / f"{kind}.sqlite"
     whole = AMP.read_bytes()
     contents = {

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 def names_only(*names: str) -> TraceBuilder:
-    """A recording without samples."""
     builder = TraceBuilder().gpu()
     for number, name in enumerate(names):
         builder.kernel(name, 100_000 * number, 100_000 * number + 50_000)

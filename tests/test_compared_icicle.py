@@ -22,7 +22,6 @@ def read(name):
 
 
 def draw(base, new, gpu=0, **options):
-    """The comparison, and its icicles."""
     found = compare(Side("old", (base,)), Side("fresh", (new,)), **options)
     return found, compare_icicles(found, gpu, "icicles", "tables")
 

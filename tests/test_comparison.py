@@ -35,7 +35,6 @@ def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
 
 
 def cautions_of(comparison):
-    """What makes the sides hard to compare."""
     return texts_of(judge_comparison(comparison).cautions, Severity.CAUTION)
 
 

@@ -29,7 +29,6 @@ def lines(figure, ending=""):
 
 
 def boxes(figure):
-    """The outlines and the points of the distributions."""
     return lines(figure, ", distribution")
 
 

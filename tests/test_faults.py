@@ -203,7 +203,6 @@ def test_lost_kernels_are_counted(tmp_path):
 
 @pytest.fixture
 def faulty(tmp_path):
-    """A recording with lost samples and lost kernels."""
     builder = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000])
     builder.diagnostic("error", OVERFLOW).diagnostic("information", LOST_BUFFER)
     return builder.write(tmp_path, "faulty.sqlite")

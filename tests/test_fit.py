@@ -38,7 +38,6 @@ class Run:
         return StepFunction(borders[:-1], borders[1:], np.diff(counted).astype(np.float64))
 
     def mean(self, values: Floats) -> Floats:
-        """The mean over each class's launches."""
         return np.bincount(self.launches.kind, values) / np.bincount(self.launches.kind)
 
     def points(self, counts: Floats) -> Floats:

@@ -56,7 +56,6 @@ class Step(TraceBuilder):
         return self.range(name + "".join(texts), start * US, end * US, process=self._process)
 
     def works(self, at: int, flop: float = 0, name: str = TENSOR_KERNEL) -> "Step":
-        """A kernel that executes so many FLOP."""
         start = (self._first + 100 * len(self._kernels)) * US
         self.kernel(name, start, start + 100 * US, launched=at * US, process=self._process)
         self._kernels.append((start, flop))

@@ -44,8 +44,6 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """A layer of a Llama."""
-
     def __init__(self) -> None:
         super().__init__()
         self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(2))

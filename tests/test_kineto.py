@@ -47,7 +47,6 @@ class TraceWriter:
         self.event("cpu_op", name, start, length, thread, **args)
 
     def launch(self, name: str, called: float, start: float, length: float, thread: Any = THREAD) -> None:
-        """A kernel and the call that launched it."""
         self.correlation += 1
         self.event("cuda_runtime", "cudaLaunchKernel", called, 1, thread, correlation=self.correlation)
         place = {"device": 0, "context": 1, "stream": 7, "correlation": self.correlation}

@@ -149,7 +149,6 @@ ASKING_KEYWORDS = {"on", "left_on", "right_on", "by", "subset"}
 
 
 def keys_of(data: object) -> set[str]:
-    """All keys of nested dicts."""
     if isinstance(data, list):
         return set().union(*map(keys_of, data))
     return set(data).union(*map(keys_of, data.values())) if isinstance(data, dict) else set()

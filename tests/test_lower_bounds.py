@@ -39,8 +39,6 @@ def long_kernels(run_number: int = 1) -> World:
 
 @pytest.fixture(scope="module")
 def write(tmp_path_factory):
-    """Writes the export of that world, sampled so."""
-
     def write_export(sampler: Sampler, run_number: int = 1) -> Path:
         return write_world(long_kernels(run_number), sampler, tmp_path_factory.mktemp("lost"))
 

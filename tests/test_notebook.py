@@ -14,8 +14,6 @@ HOSTILE = '</script><img src=x onerror="alert(1)"> $x^2$ & "\''
 
 
 class Seen(HTMLParser):
-    """Elements and text of what is shown."""
-
     def __init__(self, html: str) -> None:
         super().__init__()
         self.tags, self.text = [], ""

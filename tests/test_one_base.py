@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 @pytest.fixture(scope="module")
 def read_once():
-    """Each recording is read once for all tests."""
     reports: dict[str, Report] = {}
     return lambda path: reports[path.name] if path.name in reports else reports.setdefault(path.name, tcprof.read(path))
 

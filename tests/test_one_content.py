@@ -41,7 +41,6 @@ def there_and_back(path: Path, other: Path) -> None:
 
 @pytest.fixture(params=["run.sqlite", "run.json", "run.json.gz"])
 def pair(request, tmp_path):
-    """A recording, and another one with another range."""
     (tmp_path / "other").mkdir()
     names = tmp_path / request.param, tmp_path / "other" / request.param
     for number, path in enumerate(names):

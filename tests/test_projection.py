@@ -9,7 +9,6 @@ A, B, C = 1, 2, 3  # threads
 
 
 def project(builder, folder):
-    """Hierarchy, attribution and activities of a recording."""
     trace = builder.trace(folder)
     hierarchy = build_hierarchy(trace.ranges())
     activities = trace.activities()

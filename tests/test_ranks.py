@@ -218,7 +218,6 @@ def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path):
 
 
 def write_traces(folder: Path, *ranks: list[dict[str, Any]], name: str = "merged.json", **about: Any) -> Path:
-    """A trace with the events of several ranks."""
     path = folder / name
     path.write_text(
         json.dumps({"schemaVersion": 1, **about, "traceEvents": [event for each in ranks for event in each]})
@@ -291,8 +290,6 @@ def test_names_give_the_rank_where_nothing_else_does(names, numbers, tmp_path, r
 
 
 class Dying(Executor):
-    """Workers that die of some files."""
-
     def __init__(self, deadly: set[str]) -> None:
         self.deadly = deadly
         self.is_broken = False
@@ -609,7 +606,6 @@ def save_small(folder: Path, name: str) -> Path:
 
 
 def write_report(folder: Path, name: str) -> Path:
-    """A report with its export beside it."""
     small_trace(folder, f"{name}.sqlite")
     (folder / name).write_bytes(REPORT_MAGIC)
     (folder / name).rename(report := folder / f"{name}.nsys-rep")

@@ -89,7 +89,6 @@ def redacted(builder: TraceBuilder, folder: Path) -> tuple[Redaction, Path]:
 
 
 def texts_in(path: Path) -> set[str]:
-    """Every text of a database."""
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda value: value.decode("utf-8", "replace")
         names = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]

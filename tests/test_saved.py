@@ -34,7 +34,6 @@ COMMANDS = (
 
 @pytest.fixture(params=NAMES)
 def both(request, tmp_path):
-    """A recording, and what was saved of it."""
     given = FIXTURES / f"{request.param}.sqlite"
     saved = tmp_path / f"{request.param}.tcprof"
     tcprof.read(given).save(saved)
@@ -43,7 +42,6 @@ def both(request, tmp_path):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A small one."""
     path = tmp_path / "run.tcprof"
     tcprof.read(recording().write(tmp_path, "run.sqlite")).save(path)
     return path

@@ -37,7 +37,6 @@ def steps() -> TraceBuilder:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A saved analysis."""
     folder = tmp_path_factory.mktemp("whole")
     tcprof.read(steps().write(folder, "run.sqlite")).save(folder / "run.tcprof")
     return (folder / "run.tcprof").read_bytes()
@@ -45,7 +44,6 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def saved(whole, tmp_path):
-    """Its file."""
     path = tmp_path / "run.tcprof"
     path.write_bytes(whole)
     return path
@@ -204,7 +202,6 @@ def test_no_row_comes_twice(name, saved):
 
 
 def leaves(value: object, place: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
-    """The places of all values in a document."""
     yield place
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in items:

@@ -37,7 +37,6 @@ _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 
 
 def list_headings(parts):
-    """The columns of all tables."""
     for part in parts:
         yield from getattr(part, "headings", ())
         yield from list_headings(getattr(part, "parts", ()))

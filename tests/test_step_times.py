@@ -31,7 +31,6 @@ class Cuda:
         return Event(self)
 
     def work(self, milliseconds: float) -> None:
-        """The program gives the GPU work."""
         self.given_ms += milliseconds
 
 

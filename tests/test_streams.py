@@ -25,8 +25,6 @@ ACTING = "\x1b\x07\x9b\u202e\r"
 
 
 class Terminal(io.TextIOWrapper):
-    """A terminal that keeps what it got."""
-
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8")
 
@@ -116,8 +114,6 @@ def test_the_text_of_an_error_does_not_act_on_a_terminal_nor_begin_a_line(error,
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the command ranges end with an error."""
-
     def fail(*args: object, **options: object) -> None:
         raise error
 

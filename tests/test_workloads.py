@@ -178,7 +178,6 @@ def test_without_jax_it_says_so(tmp_path):
 
 @pytest.fixture
 def workload(monkeypatch):
-    """Imports a script as a module."""
     monkeypatch.syspath_prepend(WORKLOADS)
     return importlib.import_module
 

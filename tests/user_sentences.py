@@ -56,12 +56,10 @@ def _text_of(node: ast.Constant | ast.JoinedStr) -> str:
 
 
 def modules() -> list[Path]:
-    """The modules whose texts users may see."""
     return sorted(path for path in (ROOT / "tcprof").rglob("*.py") if "annotate" not in path.parts)
 
 
 def render_catalogue() -> str:
-    """The sentences of each module, in their order."""
     parts = []
     for module in modules():
         if sentences := list_sentences(module):

@@ -41,8 +41,6 @@ MODEL = "Net"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of a synthetic program."""
-
     name: str  # its name; ``untraced`` leaves its launches out of the trace
     us: float  # duration at the highest clock
     active: float  # share of the tensor pipes' cycles that it uses
@@ -64,8 +62,6 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a world is sampled."""
-
     period: int = 50 * US  # in ns
     late: int = 0  # by how much samples are stamped later than what they show, in ns
     drift: float = 0.0  # by how much that grows each second, in µs: parts in a million
@@ -154,7 +150,6 @@ class World:
         return replace(found, **{name: getattr(found, name)[order] for name in names})
 
     def activities(self) -> pd.DataFrame:
-        """The frame of activities: what the trace shows."""
         names = np.array([kernel.name for kernel in self.kernels])
         kind = np.where(names == GRAPH, "graph", "kernel")
         frame = pd.DataFrame(
@@ -220,7 +215,6 @@ class World:
         return found, summarize_kernels(found, activities, PATHS.empty(), peaks)[0]
 
     def truth(self) -> pd.Series:
-        """Tensor Active of each kernel, by name."""
         passed = self.passed(self.end) - self.passed(self.start)
         names = np.array([kernel.name for kernel in self.kernels])[self.kind]
         return 100 * pd.Series(self.cycles).groupby(names).sum() / pd.Series(passed).groupby(names).sum()

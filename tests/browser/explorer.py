@@ -4,12 +4,10 @@ ROWS = ".explorer tbody tr[data-place]"
 
 
 def group(opened, by):
-    """Group by module, range or kernel."""
     opened.locator(f"[data-group-by={by}]").click()
 
 
 def rows_with(opened, name):
-    """The rows in view that have a text."""
     return opened.locator(ROWS, has_text=name)
 
 
@@ -20,7 +18,6 @@ def whole_names(opened, rows=ROWS):
 
 
 def column(opened, title):
-    """The texts of a column in view."""
     heads = opened.locator(".explorer thead th").all_text_contents()
     place = [head.strip() for head in heads].index(title) + 1
     return opened.locator(f"{ROWS} > :nth-child({place}) .value").all_text_contents()

@@ -34,8 +34,6 @@ def pages(pages, tmp_path_factory):
 
 
 class Clicks:
-    """Clicks, counted."""
-
     def __init__(self, opened):
         self.opened, self.count = opened, 0
 

@@ -20,7 +20,6 @@ def fragment(opened):
 
 
 def go(opened, hash_):
-    """Follow a link to the page itself."""
     opened.evaluate("hash => { location.hash = hash }", hash_)
     return window(opened)
 

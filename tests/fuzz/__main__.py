@@ -46,7 +46,6 @@ def main() -> int:
 
 
 def parse_options() -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=300, help="number of cases")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
@@ -126,7 +125,6 @@ def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) ->
 
 
 def work_off(numbers: range, options: argparse.Namespace, originals: list[Path], root: Path, lines: Path) -> None:
-    """One process's cases."""
     told: set[tuple[str, str]] = set()
     with lines.open("w", buffering=1, encoding="utf-8", errors="backslashreplace") as file:
         for number in numbers:
@@ -218,7 +216,6 @@ def show_case(seed: int, number: int, originals: list[Path], root: Path, only: s
 
 
 def say(text: str) -> None:
-    """A line for the reader, in printable characters."""
     lines = ("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) for line in text.split("\n"))
     sys.stdout.write("\n".join(lines).encode("utf-8", "replace").decode("utf-8") + "\n")
 

@@ -17,8 +17,6 @@ Mutated = tuple[Path, list[str]]  # where the file is, and what was done
 
 @dataclass(frozen=True)
 class Case:
-    """A case that was made."""
-
     path: Path  # the file that was mutated; whatever else the case reads lies in the same folder
     mutations: list[str]  # what was done, in words
     arguments: list[str]  # the command

@@ -15,7 +15,6 @@ def run(connection: Connection, statement: str, *names: str, values: tuple[objec
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -26,12 +25,10 @@ def tables_of(connection: Connection) -> list[str]:
 
 
 def columns_of(connection: Connection, table: str) -> list[tuple[str, str]]:
-    """Name and declared type of each column."""
     return [(name, kind) for _, name, kind, *_ in run(connection, "PRAGMA table_info({})", table)]
 
 
 def pick_table(random: Random, connection: Connection) -> str:
-    """A table, mostly one that tcprof reads."""
     every = tables_of(connection)
     known = [name for name in every if name in READ]
     return random.choice(known if known and random.random() < 0.9 else every)

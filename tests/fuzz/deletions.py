@@ -38,7 +38,6 @@ def values_of(connection: Connection, table: str, column: str) -> list[Any]:
 
 
 def keep_one(random: Random, connection: Connection, table: str) -> None:
-    """Delete all rows of a table but one."""
     if rows := values_of(connection, table, "rowid"):
         delete(connection, table, keep=f"rowid = {random.choice(rows)}")
 
@@ -58,8 +57,6 @@ def _with_names(connection: Connection) -> list[tuple[str, str]]:
 
 
 def always(words: str, change: Callable[[Connection], None]) -> Mutation:
-    """A mutation in which nothing is by chance."""
-
     def mutate(_random: Random, connection: Connection) -> str:
         change(connection)
         return words

@@ -61,7 +61,6 @@ def judge(arguments: list[str], outcome: Outcome, before: dict[str, str], after:
 
 
 def _judge_end(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
-    """How it ended."""
     if outcome.status in (-signal.SIGXCPU, -signal.SIGKILL):
         yield Symptom("hang", f"{arguments[0]} takes more than 20 s", f"{outcome.cpu_s:.0f} s of CPU time")
     elif outcome.crash:
@@ -127,7 +126,6 @@ def _judge_outputs(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
 
 
 def _judge_saved(path: Path) -> Iterator[Symptom]:
-    """Whatever was saved can be read again."""
     try:
         file = SavedFile(path)
         for name in FRAMES:

@@ -46,7 +46,6 @@ TYPES = (
 
 
 def any_value(random: Random) -> object:
-    """A value of any type."""
     return random.choice(
         (None, *random.choices(NUMBERS, k=4), random.choice(REALS), any_text(random), any_blob(random))
     )
@@ -64,7 +63,6 @@ def any_text(random: Random) -> str:
 
 
 def any_blob(random: Random) -> bytes:
-    """Bytes."""
     return random.choice((*BLOBS, random.randbytes(random.randint(1, 64))))
 
 

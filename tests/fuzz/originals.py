@@ -92,7 +92,6 @@ def _json() -> TraceBuilder:
 
 
 def save_originals(originals: list[Path], folder: Path) -> list[Path]:
-    """Saved analyses of some of them."""
     chosen = [path for path in originals if path.stem in SAVED]
     for path in chosen:
         tcprof.read(path).save(folder / f"{path.stem}.tcprof")

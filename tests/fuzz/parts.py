@@ -16,7 +16,6 @@ KINDS = (pa.string(), pa.float64(), pa.int64(), pa.int32(), pa.bool_(), pa.binar
 
 
 def _pick(random: Random, parts: Parts) -> tuple[str, Any]:
-    """A frame, most often one with rows."""
     names = [name for name in parts if name.endswith(".parquet")]
     for _ in range(4):
         name = random.choice(names)
@@ -27,7 +26,6 @@ def _pick(random: Random, parts: Parts) -> tuple[str, Any]:
 
 
 def _pick_rows(random: Random, count: int) -> tuple[list[int], str]:
-    """One row, some or all."""
     scope = random.choice(("one", "some", "all"))
     if scope == "one" and count:
         row = random.randrange(count)
@@ -158,7 +156,6 @@ def change_columns(random: Random, parts: Parts) -> str:
 
 
 def encode(random: Random, parts: Parts) -> str:
-    """The same content in other bytes."""
     name, table = _pick(random, parts)
     options: dict[str, Any] = {
         "compression": random.choice(("none", "zstd", "snappy", "gzip")),

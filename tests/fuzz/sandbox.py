@@ -23,8 +23,6 @@ PACKAGE = "/tcprof/"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended."""
-
     status: int  # its exit status; minus the signal's number where one ended it
     # Type of the exception that left the package or made it give up, and where it was raised; empty for none
     crash: str
@@ -37,7 +35,6 @@ class Outcome:
 
     @property
     def work(self) -> Path:
-        """The working folder, with the outputs."""
         return self.folder / "work"
 
     def says_the_same(self, other: "Outcome") -> bool:

@@ -156,7 +156,6 @@ IN_FILE = (
 
 
 def mutate(change: Callable[[Random, Parts], str], random: Random, path: Path) -> str:
-    """Change the parts of a file."""
     parts = read_parts(path)
     words = change(random, parts)
     write_parts(path, parts)

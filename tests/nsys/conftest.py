@@ -66,8 +66,6 @@ def fake_nsys(tmp_path: Path) -> Nsys:
 
 @pytest.fixture
 def install_importer():
-    """Puts a fake importer at a path."""
-
     def install(path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(IMPORTER)
@@ -79,7 +77,6 @@ def install_importer():
 
 @pytest.fixture
 def general_set(fake_nsys: Nsys) -> Path:
-    """The fake nsys's own metric set for GH100."""
     folder = fake_nsys.path.parent / "GpuMetrics"
     folder.mkdir()
     (folder / "index.config").write_text("gh100\n")
@@ -140,13 +137,11 @@ def run(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def install_nsys():
-    """Puts a fake nsys at a path."""
     return write_fake_nsys
 
 
 @pytest.fixture
 def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without nsys; returns its root folder."""
     root = tmp_path / "root"
     root.mkdir()
     monkeypatch.setattr(locate, "VENDOR_ROOT", root)

@@ -43,7 +43,6 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def machine(fake_nsys, gpu_root, install_importer, tmp_path, folder, monkeypatch):
-    """The same with the fake nsys."""
     install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
     monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURES / "matmul.sqlite"))

@@ -157,7 +157,6 @@ def start_session(command: list[str]) -> tuple[int, int]:
 
 
 def read_to_end(ours: int, pid: int, when: bytes, typed: bytes) -> bytes:
-    """Everything that comes; types something once."""
     received = b""
     until = time.monotonic() + 20
     while time.monotonic() < until:

@@ -57,7 +57,6 @@ def machine(machine, monkeypatch):
 
 @pytest.fixture
 def captures(monkeypatch):
-    """Those that were made."""
     made: list[StepCapture] = []
     finish = StepCapture.finish
 
