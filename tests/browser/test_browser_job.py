@@ -36,6 +36,13 @@ def say_cell(opened, row, column):
     return opened.locator("[data-cell]").inner_text()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_short_names_leave_room_for_figures(visit, page, width):
+    heads = visit(page, width=width).locator(".explorer th.number button")
+    assert heads.count() >= (2 if width < 500 else 8)
+    assert all(heads.evaluate_all("all => all.map((each) => each.scrollWidth <= each.clientWidth + 1)"))
+
+
 def test_a_cell_says_the_figures_of_its_rank_and_step(visit, page, check_silent):
     opened = visit(page)
     opened.select_option("[data-order]", "rank")

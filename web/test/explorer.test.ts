@@ -5,7 +5,7 @@ import { EVERYTHING, type Grouping, Model } from "../src/explorer/model";
 
 // whole > net > (layer a > kernels 1 and 2; layer b > kernel 1); net is slower in b.
 const GROUPING: Grouping = {
-  by: "module", gpu: 0, name: "modules-0", caption: "", first: "Module", more: "", isOrdered: false, notes: [],
+  by: "module", gpu: 0, name: "modules-0", caption: "", first: "Module", more: "", longest: 42, least: 42, isOrdered: false, notes: [],
   columns: [{ title: "Time", meaning: "", columns: ["ns"], words: false, shown: true, width: 10,
     text: ["9", "9", "3", "1", "2", "6", "6"], sort: ["9", "9", "3", "1", "2", "6", ""] }],
   rows: {

@@ -99,6 +99,7 @@ def _pack_cells(cells: HeatMap) -> str:
 
 
 _BAR, _MARGIN = 5.5, 2.4  # in letters
+_NAME, _BESIDE_NAME = 42, 6  # letters of the column of names at least, if they are as long, and what else it takes
 _NOTE = 0.95  # of a letter: those of a note are smaller
 _WIDEST, _WIDEST_WORDS = 28, 18  # columns, in letters
 
@@ -111,12 +112,16 @@ def pack_explorer(explorer: Explorer) -> Markup:
 def _describe(grouping: Grouping) -> dict[str, Any]:
     table, lines, every = grouping.table, grouping.lines, grouping.is_ordered
     columns = zip(*(line.row.cells for line in lines), strict=True)
+    longest = max((len(_name(line)) + len(_tag(line)) for line in lines), default=0)
+    is_tree = any(line.parent >= 0 for line in lines)
     return {
         "by": grouping.by,
         "gpu": table.gpu,
         "name": table.name,
         "caption": table.caption,
         "first": table.first,
+        "longest": longest,
+        "least": _NAME if is_tree else min(_NAME, longest + _BESIDE_NAME),
         "more": f"{table.hidden} {table.more}" if table.hidden else "",
         "notes": [_unbroken(note) for note in grouping.notes],
         "isOrdered": every,
@@ -195,7 +200,7 @@ def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -
     halves = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(len(words)))
     title = min(max(map(len, half)) for half in halves)
     longest = max((len(text) + (_NOTE * len(note) + 1) * bool(note) for text, note in texts), default=0)
-    needed = max(0.85 * longest + _BAR * has_bars, 1.1 * title) + _MARGIN
+    needed = max(0.85 * longest + _BAR * has_bars, 1.2 * title) + _MARGIN
     return min(math.ceil(needed), _WIDEST_WORDS if heading.words else _WIDEST)
 
 

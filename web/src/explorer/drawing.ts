@@ -20,7 +20,6 @@ export interface Shown {
 }
 
 const TAIL = 10; // letters of a name that stay, where its middle is left out
-const NAME = 42; // letters of the names' column, at least
 const MATCHING_WIDTH = 11;
 const MATCHING = "Time of the kernels that match the filters.";
 
@@ -30,21 +29,21 @@ const MATCHING = "Time of the kernels that match the filters.";
  * @param width - Of the table, in letters.
  */
 export function shownColumns(model: Model, isShown: (title: string) => boolean, isAsked: (title: string) => boolean, width: number): Shown[] {
-  const { columns } = model.grouping;
-  let left = width - NAME - (model.isFiltered ? MATCHING_WIDTH : 0);
+  const { columns, least } = model.grouping;
+  let left = width - least - (model.isFiltered ? MATCHING_WIDTH : 0);
   const found: Shown[] = columns.flatMap((column, key) => {
     const { title, meaning, words, text } = column;
     const isEmpty = text.every((each, row) => !model.isKept(row) || each === "" || each === "–");
     if (!isShown(title) || (isEmpty && !isAsked(title))) return [];
     left -= column.width;
-    return left >= 0 || isAsked(title) || width <= NAME ? [{ key, title, meaning, words, column }] : [];
+    return left >= 0 || isAsked(title) || width <= least ? [{ key, title, meaning, words, column }] : [];
   });
   return model.isFiltered ? [{ key: "matching", title: "Filtered", meaning: MATCHING, words: false, column: null }, ...found] : found;
 }
 
 /** The head, with the widths of the columns: those of their longest texts, so that nothing moves while it scrolls. */
 export function makeHead(table: HTMLTableElement, model: Model, columns: readonly Shown[], sortBy: (key: Key) => void): void {
-  const { grouping: { first, caption, by, gpu }, order } = model;
+  const { grouping: { first, caption, by, gpu, least, longest }, order } = model;
   const heading = (key: Key, title: string, meaning: string, className: string) => {
     const button = element("button", { type: "button", title: meaning }, title, element("span", { className: "arrow", ariaHidden: "true" }));
     const cell = element("th", { scope: "col", className }, button);
@@ -61,9 +60,8 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     return made;
   }));
   const rest = widths.reduce((sum, width) => sum + width, 0);
-  const longest = model.grouping.rows.name.reduce((most, each, row) => Math.max(most, each.length + model.grouping.rows.tag[row].length), NAME);
-  table.style.minWidth = `${NAME - 2 + rest}ch`;
-  table.parentElement!.style.maxWidth = `${longest + 12 + rest}ch`; // names that are far from their figures are hard to follow
+  table.style.minWidth = `${least - 2 + rest}ch`;
+  table.parentElement!.style.maxWidth = `${Math.max(longest, least) + 12 + rest}ch`; // names that are far from their figures are hard to follow
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),

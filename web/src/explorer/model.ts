@@ -258,8 +258,8 @@ export interface Rows
 export interface Sites
   extends Record<"line" | "isTensor" | "ns", readonly number[]>, Record<"phase" | "precision" | "timeClass", readonly string[]> {}
 
-/** The table of a GPU, grouped by modules, ranges or kernels. */
-export interface Grouping extends Record<"name" | "caption" | "first" | "more", string> {
+/** The table of a GPU, grouped by modules, ranges or kernels; ``longest`` is of its names, in letters, and their column has ``least``. */
+export interface Grouping extends Record<"name" | "caption" | "first" | "more", string>, Record<"longest" | "least", number> {
   by: "module" | "range" | "kernel" | "gap" | "";
   gpu: number;
   /** Whether its rows are in the order that a reader sees first. */
