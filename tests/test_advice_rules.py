@@ -11,6 +11,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, describe_gain
+from tcprof.findings.pricing.step import ALL, NONE, measure_step
 from tcprof.nsys import schema
 from tcprof.units import format_ns
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
@@ -106,7 +107,7 @@ def test_training_in_float16_without_a_scaler_is_told_without_a_price(find):
     assert [option.title for option in advice.options] == ["bfloat16", "a scaler"]
 
 
-def backward(again: str) -> TraceBuilder:
+def backward(again: str, length: int = 20 * US) -> TraceBuilder:
     """Eight steps of a module, forward, and in the backward pass within a range of our own."""
     builder = TraceBuilder().gpu()
     for number, at in enumerate(builder.steps(8, 100 * US, 100 * US, domain=DOMAIN)):
@@ -116,7 +117,7 @@ def backward(again: str) -> TraceBuilder:
         builder.range(again, at + 60 * US, at + 80 * US, domain=DOMAIN)
         for place, launched in enumerate((15, 70, 90)):
             start = MS + number * 60 * US + place * 20 * US
-            builder.kernel(BF16, start, start + 20 * US, launched=at + launched * US)
+            builder.kernel(BF16, start, start + length, launched=at + launched * US)
     return sampled(builder, 90, 2 * MS)
 
 
@@ -126,6 +127,16 @@ def test_checkpointing_has_a_price(find):
     assert advice.gain.high_pct == pytest.approx(100 / 3)
     assert advice.options[1].gain.high_ns == pytest.approx(10 * US)
     assert "does not show memory use" in advice.consequence
+
+
+def test_what_is_not_computed_again_is_not_launched_either(find):
+    advice = find(backward("recompute", 10 * US))["recomputation"]
+    assert 12 * US < advice.gain.likely_ns <= advice.gain.high_ns < 20 * US  # its kernel, and idle time
+
+
+def test_kernels_that_keep_the_gpu_busy_run_no_faster_in_a_graph():
+    step = measure_step(tcprof.read(FIXTURES / "transformer_compiled.sqlite").analysis, 0)
+    assert 0 <= step.price_launches(NONE, ALL, 0.0).likely_pct <= step.share_pct(step.idle_ns) + 0.1
 
 
 CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>"

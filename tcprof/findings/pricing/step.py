@@ -249,14 +249,14 @@ class Step:
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
         """What fewer launches win: shares of the idle time left without recording, and ``of_busy`` of the GPU's work.
 
-        At the most ``more_ns`` of other idle time as well.
+        That is as much less as the GPU idles less. At the most ``more_ns`` of other idle time as well.
         """
         other_idle_ns = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
         def gain(level: int, _: float, alone: float) -> float:
             saved = shares[level] * max(0.0, alone - self.busy_ns - other_idle_ns)
             idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
-            return float(idle + of_busy[level] * self.busy_ns)
+            return float(idle + of_busy[level] * self.busy_ns * max(0.0, 1 - self.busy_ns / alone))
 
         return self._price(gain)
 

@@ -181,8 +181,8 @@ def copies_on_gpu(step: Step) -> list[Advice]:
     action, what, meaning = _COPIES[kind]
     rows = rows[rows[kind]]
     time = time_of(rows)
-    launched = step.launches["kernel"].isin(rows.index).mean()
-    option = Option(action.lower(), CODE[kind], _price_fewer(step, "copies_on_gpu", time, float(launched)))
+    launches = step.launches[step.launches["kernel"].isin(rows.index)]
+    option = Option(action.lower(), CODE[kind], _price_fewer(step, "copies_on_gpu", launches))
     sentence = f"{what} tensors within the GPU's memory in each step: {step.format_share(time)}"
     text, evidence = (action, sentence, meaning), describe_bytes(step, rows)
     return [make_advice(step, "copies-on-gpu", text, [option], None, evidence, MEDIUM, rows=rows)]
@@ -204,10 +204,9 @@ def recomputation(step: Step) -> list[Advice]:
     )
     memory = float(step.gpu_row["memory_bytes"])
     size = (f"the GPU has {units.format_bytes(memory)} of memory",) * (memory > 0)
-    rows, fewer = kernels_of(step, again), len(again) / len(step.launches)
-    half = _price_fewer(step, "recomputation", time / 2, fewer / 2)
+    rows, half = kernels_of(step, again), _price_fewer(step, "recomputation", again, 0.5)
     options = [
-        Option("no checkpointing", CODE["no_checkpointing"], _price_fewer(step, "recomputation", time, fewer)),
+        Option("no checkpointing", CODE["no_checkpointing"], _price_fewer(step, "recomputation", again)),
         Option("checkpointing of every second layer", CODE["some_checkpointing"], half),
     ]
     look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
@@ -215,6 +214,8 @@ def recomputation(step: Step) -> list[Advice]:
     return [make_advice(step, "recomputation", text, options, about, size, MEDIUM, look, rows)]
 
 
-def _price_fewer(step: Step, kind: str, time_ns: float, fewer: float) -> Gain:
-    """What kernels win that are not run, where the CPU does not launch that share of them either."""
-    return step.price_kernels(MEASURED[kind]["saved"] * time_ns, np.array([1.0, 1 - fewer, 1 - fewer]))
+def _price_fewer(step: Step, kind: str, launches: pd.DataFrame, share: float = 1.0) -> Gain:
+    """What kernels win that are not run, and that the CPU does not launch: likely their share of the idle time."""
+    fewer, time = share * len(launches) / len(step.launches), share * launches["exposed_ns"].sum() / step.count
+    spared = np.array([0.0, fewer * step.idle_ns, share * time_launching(step, launches)])
+    return step.price_kernels(MEASURED[kind]["saved"] * time, np.array([1.0, 1 - fewer, 1.0]), spared)
