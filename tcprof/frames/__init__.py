@@ -1,68 +1,14 @@
 """The frames of tcprof: a Schema for each kind, from which ``docs/metrics.md`` is generated; makers conform to it."""
 
-from tcprof.frames.accounts import ADVICE, CLOCKS, GAP_SUMS, GAPS, LEDGER, OUTSIDE, TIMELINE
-from tcprof.frames.compared import (
-    COMPARISON,
-    HEADLINE,
-    HEADLINE_INTERVAL,
-    KERNEL_CHANGES,
-    LISTED_QUANTITIES,
-    QUANTITIES,
-    WATERFALL,
-    Quantity,
-    quantity_of,
-)
-from tcprof.frames.history import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
-from tcprof.frames.job import (
-    COLLECTIVE_KINDS,
-    COLLECTIVES,
-    JOB,
-    JOB_COMPARISON,
-    RANK_PARTS,
-    RANK_RECORDINGS,
-    RANK_STEPS,
-    RANKS,
-)
-from tcprof.frames.places import (
-    FOLDED_MODULES,
-    IN_NO_MODULE,
-    INSTANCES,
-    MODULE_CHANGES,
-    MODULE_TREE,
-    MODULES,
-    PATHS,
-    RANGES,
-    WHOLE_CAPTURE,
-)
-from tcprof.frames.recorded import (
-    ACTIVITIES,
-    API_CALLS,
-    BOARDS,
-    COUNTED,
-    DEVICE_TO_DEVICE,
-    DEVICE_TO_HOST,
-    DIAGNOSTICS,
-    DRIVER_LOG,
-    FROM_COUNTS,
-    GPUS,
-    GRAPH_NODES,
-    HOST_TO_DEVICE,
-    KERNEL_KINDS,
-    MANAGED,
-    MARKS,
-    NVTX_RANGES,
-    OPS_DOMAIN,
-    PAGEABLE,
-    PINNED,
-    SAMPLE_METRICS,
-    SAMPLES,
-    UNPROFILED,
-    WAITS,
-    WORK,
-)
+from tcprof.frames.accounts import *
+from tcprof.frames.compared import *
+from tcprof.frames.history import *
+from tcprof.frames.job import *
+from tcprof.frames.places import *
+from tcprof.frames.recorded import *
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, NCU_METRICS, Column, Schema, python_string_storage
-from tcprof.frames.steps import KINDS, STEP_SUMMARY, STEPS
-from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, SLOW_PATH, WARM_UP_PATH
+from tcprof.frames.steps import *
+from tcprof.frames.work import *
 
 SCHEMAS = (
     *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, DRIVER_LOG, UNPROFILED),

@@ -1,6 +1,6 @@
 """Frames of what the time consists of, what the figures rest on, and what to do."""
 
-from tcprof.frames.places import COUNTED, PLACE
+from tcprof.frames.places import INSTANCE_COUNT, PLACE
 from tcprof.frames.schema import END, GPU, SIGNED, START, Bool, Float, FloatTime, Int, Number, Schema, Signed, Text
 
 _OVERLAPS = "if several run at once, the first of these columns gets the time"
@@ -42,7 +42,7 @@ TIMELINE = Schema(
     "Where the time went: one row for each GPU and path, without warm-up, and one with an empty path for the whole "
     f"capture. Every nanosecond of the GPU windows is in exactly one column; {_OVERLAPS}. All GPU work in the window "
     "counts, whichever range launched it.",
-    (GPU, *PLACE, Int("instance_count").means(COUNTED), *TIMES),
+    (GPU, *PLACE, Int("instance_count").means(INSTANCE_COUNT), *TIMES),
     key=("gpu", "path_id"),
 )
 

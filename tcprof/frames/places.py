@@ -76,7 +76,7 @@ _UTILIZATION = (
 )
 KNOWN_FLOP = "where known"
 _CAPTURE = "from the GPU's first activity to its last or, if it has none, over all its samples"
-COUNTED = "Instances of the path on the GPU, without those that are excluded, see *instances*."
+INSTANCE_COUNT = "Instances of the path on the GPU, without those that are excluded, see *instances*."
 
 INSTANCES = Schema(
     "instances",
