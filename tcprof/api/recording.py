@@ -20,7 +20,7 @@ from tcprof.sources.nsys_sqlite.export import write_captured, write_driver_log, 
 
 def read_recorded(report: Path, run: RecordedRun, nsys: Nsys) -> Report:
     """Analyze what an nsys recorded just now, after its export has what nsys does not know of it."""
-    export = find_export(report, partial(replace, nsys, prefix=()), from_ranges=run.is_of_steps)
+    export = find_export(report, partial(replace, nsys, prefix=()), from_steps=run.is_of_steps)
     write_identity(export, run.identity)
     if run.unprofiled is not None and len(run.unprofiled):
         write_unprofiled(export, run.unprofiled)

@@ -82,7 +82,7 @@ CHOICES = (  # by the names of fields of ``tcprof.record.command.RecordOptions``
         "NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op (ops), also "
         "operand sizes (shapes), or none (off)."
     )
-    | CliOption("steps", int, 20, min=1).means("Number of steps to record; more if together they take under 3 seconds.")
+    | CliOption("steps", int, 20, min=1).means("Number of steps to record; more if together they take under 2 seconds.")
     | CliOption("whole", bool, False).means("Record the whole program, not only some steps.")
     | CliOption("stop", bool, False).means("End the program when its steps are recorded.")
 )

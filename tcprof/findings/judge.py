@@ -217,7 +217,7 @@ def _describe_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     formats = {"Step time": units.format_ns, "Tensor Active": units.format_pct, idle: units.format_pct}
     is_changed = figures.unprofiled_idle_pct < figures.idle_pct
     about, words = "", (" unprofiled", " recorded")
-    if figures.is_estimated or not is_changed:
+    if not figures.is_slowed:
         about, words = "about " * figures.is_estimated, ("", " unprofiled")
         recorded, unprofiled = unprofiled, recorded
     parts: list[str] = []
@@ -255,6 +255,5 @@ def describe_ranges(analysis: Analysis, gpu: int, figures: StepFigures | None) -
     ]
     if len(texts) < 2:
         return ""
-    return (
-        f"Tensor Active by range: {texts[0]} of the {'time' if figures is None else 'step'}), {'), '.join(texts[1:])})."
-    )
+    whole_time = "time" if figures is None else f"{'recorded ' * figures.is_slowed}step"
+    return f"Tensor Active by range: {texts[0]} of the {whole_time}), {'), '.join(texts[1:])})."

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,10 @@ class StepFigures:
     tensor_kernel_share_pct: float  # share of their kernel time that tensor kernels have
     idle_pct: float  # share in which nothing runs on the GPU
     unprofiled_idle_pct: float  # the same without what recording adds; as recorded where that is unknown
-    unprofiled_ns: float  # the step time without it: measured, or else the mean, estimated where that decides; NaN
+    # The step time without it: measured, with its 95 % interval; or else the mean, estimated where that decides; NaN
+    unprofiled_ns: float
+    unprofiled_low_ns: float
+    unprofiled_high_ns: float
     is_estimated: bool
     window_ns: float  # mean time from first activity to last
     # Mean time of a step on the CPU; unknown of those from the kernels' order, which reach from one to the next
@@ -205,6 +208,28 @@ class StepFigures:
     outside_pct: float
     outside_tensor_pct: float  # likewise of tensor kernels in none
     outside_graph_pct: float  # likewise of CUDA graphs that were recorded as a whole
+
+    @property
+    def is_slowed(self) -> bool:
+        """Tell whether recording was measured to slow the step: what is said first is of the unprofiled one then."""
+        return not self.is_estimated and self.unprofiled_idle_pct < self.idle_pct
+
+    def at_own_pace(self) -> "StepFigures":
+        """Return the figures that are said first: with the time that the step takes without what recording adds."""
+        if not self.is_slowed:
+            return self
+        slowdown = self.step_ns / self.unprofiled_ns
+        return replace(
+            self,
+            step_ns=self.unprofiled_ns,
+            step_low_ns=self.unprofiled_low_ns,
+            step_high_ns=self.unprofiled_high_ns,
+            total_ns=self.total_ns / slowdown,
+            tensor_active_pct=self.tensor_active_pct * slowdown,
+            low_pct=self.low_pct * self.step_ns / self.unprofiled_high_ns,
+            high_pct=self.high_pct * self.step_ns / self.unprofiled_low_ns,
+            idle_pct=self.unprofiled_idle_pct,
+        )
 
 
 def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
@@ -222,7 +247,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     count, kernels, kernel_ns = len(counted), float(counted["kernel_count"].sum()), float(counted["kernel_ns"].sum())
     kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)].assign(depth=1)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
-    outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
+    outside = ("outside_pct", "outside_tensor_pct", "outside_graph_pct")
     cost, roles = measure_cost(analysis), list_kinds(analysis, gpu)
     return StepFigures(
         name=one_line(str((roles if len(roles) else paths)["name"].iloc[0]), 40),
@@ -237,15 +262,15 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
         idle_pct=idle,
         unprofiled_idle_pct=without_profiling(idle, cost),
         unprofiled_ns=cost.unprofiled.value if cost else math.nan,
+        unprofiled_low_ns=cost.unprofiled.low if cost else math.nan,
+        unprofiled_high_ns=cost.unprofiled.high if cost else math.nan,
         is_estimated=False,
         window_ns=float((counted["gpu_end_ns"] - counted["gpu_start_ns"]).sum()) / count,
         host_ns=math.nan if from_kernel_order(analysis) else float(steps["host_ns"].sum()) / count,
         kernel_count=kernels / count,
         launch_count=_count_launches(analysis, steps) / count,
         kernel_ns=_ratio(kernel_ns, kernels),
-        outside_pct=outside,
-        outside_tensor_pct=outside_tensor,
-        outside_graph_pct=outside_graphs,
+        **dict(zip(outside, measure_outside(analysis, gpu), strict=True)),
     )
 
 

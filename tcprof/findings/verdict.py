@@ -38,14 +38,21 @@ def judge_steps(
 ) -> tuple[Sentences, Sentences]:
     """The verdict on the steps of a GPU: two or three sentences, and further ones that say more.
 
-    All shares are of the steps' time, from each one's first activity on the GPU to that of the next.
+    All shares are of the steps' time, from each one's first activity on the GPU to that of the next: without what
+    recording adds, if that was measured.
     """
-    first = describe_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
-    unit = "the step" if math.isnan(figures.tensor_active_pct) else "the time"
-    share = measure_shares(figures.time, figures.total_ns, figures.idle_pct)
+    paced, step = figures.at_own_pace(), name_step(figures)
+    first = describe_active(analysis, paced.tensor_active_pct, paced.coverage_pct, step)
+    unit = step if math.isnan(paced.tensor_active_pct) else "the time"
+    share = measure_shares(paced.time, paced.total_ns, paced.idle_pct)
     most = _largest_share(analysis, share, unit, is_idle_known, _idle_cause(analysis, figures) if is_idle_known else "")
-    details = (*_list_launches(figures), *_list_shares(analysis, figures.time, share, "the step", is_idle_known))
+    details = (*_list_launches(figures), *_list_shares(analysis, figures.time, share, step, is_idle_known))
     return (first, *most, *describe_roles(analysis, gpu), *describe_work_outside(figures)), details
+
+
+def name_step(figures: StepFigures) -> str:
+    """Return what the figures that are said first are of."""
+    return "the unprofiled step" if figures.is_slowed else "the step"
 
 
 def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True) -> tuple[Sentences, Sentences]:
@@ -105,9 +112,8 @@ def _idle_cause(analysis: Analysis, figures: StepFigures) -> str:
     waits = _WAITS.get(find_bound(figures), "")
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
         return waits + _SLOWED * (measure_cost(analysis) is None)
-    if figures.unprofiled_idle_pct < WAITING_PCT <= figures.idle_pct:
-        idle_pct = units.format_pct(figures.unprofiled_idle_pct)
-        return f"; in an unprofiled run, {f'about {idle_pct} (estimated)' if figures.is_estimated else idle_pct}"
+    if figures.is_estimated and figures.unprofiled_idle_pct < WAITING_PCT <= figures.idle_pct:
+        return f"; in an unprofiled run, about {units.format_pct(figures.unprofiled_idle_pct)} (estimated)"
     return ""
 
 

@@ -29,7 +29,7 @@ _NEWER = r"newer than your current version"
 _UNWRITABLE = r"unable to open database file|No space left|disk is full|database is locked|Read-only file system"
 
 
-def find_export(report: Path, nsys: Callable[[], Nsys], *, from_ranges: bool = False) -> Path:
+def find_export(report: Path, nsys: Callable[[], Nsys], *, from_steps: bool = False) -> Path:
     """Find or make the SQLite export of a report.
 
     Args:
@@ -37,7 +37,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys], *, from_ranges: bool = F
             else it is made. A raw recording, ``X.qdstrm``, is made a report first. In a folder of an export's tables
             lies its SQLite file. Any other file is taken for an export itself, and checked.
         nsys: Finds nsys; asked only if an export has to be made.
-        from_ranges: Whether samples before the first NVTX range are left out of an export that has to be made.
+        from_steps: Whether an export that has to be made leaves out samples before the first step that is marked.
 
     Raises:
         InputError: If the report is absent, damaged, or too new for this nsys, or if there is no nsys.
@@ -67,7 +67,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys], *, from_ranges: bool = F
             hint=f"{error.hint} Or export it where it was recorded, with "
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
-    return make_export(program, report, from_ranges=from_ranges)
+    return make_export(program, report, from_steps=from_steps)
 
 
 def _find_in_folder(folder: Path) -> Path:
@@ -209,7 +209,7 @@ def read_tables(path: Path) -> set[str]:
         raise InputError(f"{path} is damaged: {one_line(str(error))}.", hint=EXPORT_AGAIN) from error
 
 
-def make_export(nsys: Nsys, report: Path, *, from_ranges: bool = False) -> Path:
+def make_export(nsys: Nsys, report: Path, *, from_steps: bool = False) -> Path:
     """Export into a folder beside the report, then rename: an interruption leaves nothing half done."""
     from tcprof.nsys.own_tables import restore_own_tables  # here: what reads saved analyses does without SQLAlchemy
     from tcprof.nsys.parts import export_report
@@ -222,7 +222,7 @@ def make_export(nsys: Nsys, report: Path, *, from_ranges: bool = False) -> Path:
             made = folder / export.name
             recorded = report.stat().st_mtime_ns
 
-            done = read_unchanged(report, lambda _: export_report(nsys, report, made, from_ranges=from_ranges))
+            done = read_unchanged(report, lambda _: export_report(nsys, report, made, from_steps=from_steps))
             if done.status != 0 or not made.exists():
                 raise _refusal(nsys, report, done)
             try:

@@ -16,27 +16,35 @@ _OTHER_TABLES = ",".join(
     [*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"]
 )
 _MARGIN_NS = 100_000_000
+_PAYLOADS = ("--include-json=true", "--include-blobs=true")  # of NCCL's ranges, which hold the size of each message
+_IN_STEPS = (
+    f"WHERE eventType = {schema.NVTX_START_END} AND domainId IN (SELECT domainId FROM {schema.NVTX.name} "  # noqa: S608
+    f"WHERE eventType = {schema.NVTX_DOMAIN_CREATE} "
+    f"AND COALESCE(text, (SELECT value FROM StringIds WHERE id = textId)) = '{schema.ANNOTATION_DOMAIN}')"
+)
 
 
-def export_report(nsys: Nsys, report: Path, made: Path, *, from_ranges: bool = False) -> Completed:
+def export_report(nsys: Nsys, report: Path, made: Path, *, from_steps: bool = False) -> Completed:
     """Write a report's SQLite export, without samples more than 0.1 s before the program's work or after it.
 
     Work is what the GPU did, and NVTX ranges. All samples are kept where there is none.
 
     Args:
-        from_ranges: Whether work begins with the first range, if there are any, though the GPU did something before.
+        from_steps: Whether work begins with the first step that the annotation marks, if there is one.
     """
 
     def export(path: Path, *options: str) -> Completed:
         path.unlink(missing_ok=True)
         return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={path}", *options, str(report)])
 
-    done = export(made, f"--tables={_OTHER_TABLES}")
+    done = export(made, f"--tables={_OTHER_TABLES}", *_PAYLOADS)
+    if done.status != 0:  # an nsys that does not know one of these options
+        done = export(made, f"--tables={_OTHER_TABLES}")
     with suppress(sqlite3.Error):
         tables = _list_tables(made) if done.status == 0 and made.exists() else set()
         if _SAMPLES in tables or (tables and _METRIC_NAMES not in tables):
             return done
-        if work := _find_work(made, tables, from_ranges):
+        if work := _find_work(made, tables, from_steps):
             samples = made.with_name(_SAMPLES)
             times = f"--times={work[0] - _MARGIN_NS}/{work[1] + _MARGIN_NS}"
             if export(samples, f"--tables={_SAMPLES}", times).status == 0 and samples.exists():
@@ -50,7 +58,7 @@ def _list_tables(export: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-def _find_work(export: Path, tables: set[str], from_ranges: bool) -> tuple[int, int] | None:
+def _find_work(export: Path, tables: set[str], from_steps: bool) -> tuple[int, int] | None:
     """Find when the program's work began and ended; None where there is none."""
     with closing(sqlite3.connect(export)) as connection:
 
@@ -63,8 +71,9 @@ def _find_work(export: Path, tables: set[str], from_ranges: bool) -> tuple[int, 
             return (begin, end) if begin is not None else None
 
         ranges = find(schema.NVTX, f"WHERE eventType IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})")
+        steps = find(schema.NVTX, _IN_STEPS) if from_steps else None
         worked = [span for span in (ranges, *map(find, schema.ACTIVITY_TABLES)) if span]
-    begins = [ranges[0]] if ranges and from_ranges else [begin for begin, _ in worked]
+    begins = [begin for begin, _ in ([steps] if steps else worked)]
     return (min(begins), max(end for _, end in worked)) if worked else None
 
 

@@ -128,6 +128,8 @@ DRIVER_LOG = _table(
 # What keeps the SM clock low, by nvmlClocksEventReasons of NVML; the first that applies.
 CLOCK_LIMITS = {"temperature": 0x20 | 0x40, "power": 0x4 | 0x80, "hardware": 0x8, "setting": 0x2 | 0x10 | 0x100}
 
+ANNOTATION_DOMAIN = "tcprof"  # of NVTX, as tcprof.annotate.steps has it
+
 # NVTX_EVENTS.eventType
 NVTX_MARK = 34
 NVTX_PUSH_POP = 59

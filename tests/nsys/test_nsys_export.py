@@ -130,7 +130,7 @@ def test_a_damaged_file_adds_nothing(report, fake_nsys, recorded, change):
     ("work", "knows", "kept"),
     [
         ("kernel", ("--tables", "--times"), [4, 5, 6]),
-        ("kernel, range", ("--tables", "--times"), [6, 7, 8, 9]),
+        ("kernel, step", ("--tables", "--times"), [6, 7, 8]),
         ("range", ("--tables", "--times"), [4, 5, 6, 7, 8, 9]),
         ("", ("--tables", "--times"), list(range(10))),
         ("kernel", (), list(range(10))),
@@ -141,9 +141,10 @@ def test_samples_of_a_long_start_are_left_out(report, monkeypatch, fake_nsys, wo
     builder = TraceBuilder().gpu().samples(range(10), period=10**8)
     if "kernel" in work:
         builder.kernel("gemm", 5 * 10**8, 5 * 10**8 + 100)
-    if "range" in work:  # that is open as the recording ends
-        begin = 7 * 10**8 if "kernel" in work else 5 * 10**8
-        builder.row(schema.NVTX, start=begin, end=None, eventType=schema.NVTX_PUSH_POP, globalTid=1, text="step")
+    if "step" in work:
+        builder.range("step", 7 * 10**8, 7 * 10**8 + 1, domain="tcprof", start_end=True)
+    if work == "range":  # that is open as the recording ends
+        builder.row(schema.NVTX, start=5 * 10**8, end=None, eventType=schema.NVTX_PUSH_POP, globalTid=1, text="step")
     whole = builder.write(report.parent, "all.sqlite")
 
     def export(argv: list[str]) -> Completed:
@@ -162,7 +163,7 @@ def test_samples_of_a_long_start_are_left_out(report, monkeypatch, fake_nsys, wo
         return Completed(0, "", "")
 
     monkeypatch.setattr(parts, "run_quietly", export)
-    made = find_export(report, lambda: fake_nsys, from_ranges="," in work)
+    made = find_export(report, lambda: fake_nsys, from_steps="step" in work)
     assert read_tables(made) == read_tables(whole)
     with closing(sqlite3.connect(made)) as connection:
         times = connection.execute("SELECT DISTINCT timestamp / 100000000 FROM GPU_METRICS ORDER BY 1").fetchall()

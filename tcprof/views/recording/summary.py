@@ -14,7 +14,7 @@ from tcprof.findings.finding import WINDOW_NAMES, class_title
 from tcprof.findings.judge import describe_measured, describe_ranges, first_line, measure_idle
 from tcprof.findings.notes import name_peak
 from tcprof.findings.steps import StepFigures
-from tcprof.findings.verdict import describe_span, measure_shares
+from tcprof.findings.verdict import describe_span, measure_shares, name_step
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import MetricTile, Share, Summary
 from tcprof.views.figures.traces import CLASS_COLORS
@@ -54,7 +54,8 @@ def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tu
         rows = analysis.timeline[(analysis.timeline["gpu"] == gpu_findings.gpu) & (analysis.timeline["depth"] == 0)]
         share = measure_shares(rows, float(rows["window_ns"].sum()))
     else:
-        share = measure_shares(gpu_findings.figures.time, gpu_findings.figures.total_ns, gpu_findings.figures.idle_pct)
+        paced = gpu_findings.figures.at_own_pace()
+        share = measure_shares(paced.time, paced.total_ns, paced.idle_pct)
     return tuple(
         Share(idle if name == "idle" else class_title(name), share[name], units.format_pct(share[name]), color)
         for name, color in CLASS_COLORS.items()
@@ -64,20 +65,25 @@ def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tu
 
 def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[MetricTile, ...]:
     """List means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
-    over = f"mean over {units.format_things(figures.count, 'step')}"
+    steps = units.format_things(figures.count, "step")
+    over = f"mean over {steps}"
     measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
-    active = f"of the step, {over}{rounded}" if measured else _unsampled(analysis)
+    step, recorded, figures = name_step(figures), figures, figures.at_own_pace()
+    active = f"of {step}, {over}{rounded}" if measured else _unsampled(analysis)
     kernels = "of the kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "") + f", {over}"
     if math.isnan(figures.tensor_kernel_share_pct):
         kernels = f"unknown: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
     ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
-    caption = f"from one step's start to the next one's, median of {units.format_things(figures.count, 'step')}"
+    title, caption = "Step time", f"from one step's start to the next one's, median of {steps}"
+    if recorded.is_slowed:
+        title, caption = "Step time, unprofiled", "from one step's start to the next one's, median"
+        ends += f"; recorded: {units.format_ns(recorded.step_ns)}"
     return (
-        MetricTile("Step time", units.format_ns(figures.step_ns), ends, caption),
+        MetricTile(title, units.format_ns(figures.step_ns), ends, caption),
         MetricTile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        MetricTile(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
+        MetricTile(idle, units.format_pct(figures.idle_pct), "", f"of {step}, {over}"),
         *_rates(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         MetricTile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         _peak(analysis, row),
