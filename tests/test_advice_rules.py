@@ -139,6 +139,39 @@ def test_kernels_that_keep_the_gpu_busy_run_no_faster_in_a_graph():
     assert 0 <= step.price_launches(NONE, ALL, 0.0).likely_pct <= step.share_pct(step.idle_ns) + 0.1
 
 
+FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char *, 1>>"
+OF_TABLE = "void at::native::(anonymous namespace)::compute_grad_weight<float, long>(const long *, const float *)"
+
+
+def table(zeros: int, gradients: int, optimizer: int) -> TraceBuilder:
+    """Eight steps of a table: its gradient is filled with zeros, then written; and a fused optimizer."""
+    builder, start = TraceBuilder().gpu(), MS
+    for at in builder.steps(8, 100 * US, 100 * US, domain=DOMAIN):
+        builder.range("forward", at + 5 * US, at + 40 * US, domain=DOMAIN)
+        builder.range("Table", at + 10 * US, at + 30 * US, domain=DOMAIN)
+        builder.range("backward", at + 50 * US, at + 85 * US, domain=DOMAIN)
+        builder.range("Table", at + 60 * US, at + 80 * US, domain=DOMAIN)
+        for name, length, launched in ((FILL, zeros, 65), (OF_TABLE, gradients, 70), (FUSED, optimizer, 95)):
+            builder.kernel(name, start, start + length, launched=at + launched * US)
+            start += length
+    return sampled(builder, 0, start)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "gradients", "optimizer", "saved"),
+    [
+        (10 * US, 2 * US, 80 * US, 80 * US),  # what it takes but for other parameters: seven passes, of one for zeros
+        (10 * US, 12 * US, 80 * US, 0),  # most rows are read
+        (4 * US, 2 * US, 80 * US, 0),  # most parameters are others
+    ],
+)
+def test_tables_of_which_a_step_reads_little_may_have_sparse_gradients(zeros, gradients, optimizer, saved, find):
+    advice = find(table(zeros, gradients, optimizer)).get("dense-gradients")
+    assert bool(advice) == bool(saved)
+    if advice:
+        assert 0 < advice.gain.likely_ns <= advice.gain.high_ns <= saved
+
+
 CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>"
 COPY = "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda>"
 

@@ -41,6 +41,7 @@ NEEDS = {
     ),
     "copies-on-gpu": "a program that copies its caches",
     "cpu-work": "a program that waits for its data",
+    "dense-gradients": "a program with large tables",
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
     "slow-steps": "a program whose shapes change",
     "uneven-gpus": "several GPUs",

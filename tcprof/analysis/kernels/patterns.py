@@ -161,6 +161,8 @@ _PATTERNS = {
     "is_suppression": r"nms_kernel|gather_keep_from_mask",  # of boxes that overlap
     "is_any": r"ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel",
     "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
+    "is_table_gradient": r"compute_grad_weight|embedding_backward|sum_and_scatter|krn_partial",
+    "is_fill": r"FillFunctor",
     "is_random": r"(?:normal|uniform)_and_transform",
     "is_indexed": r"indexFunc|gather(?!TopK)|scatter",
     "is_cast": r"float16_copy_kernel|(?:unrolled_elementwise_kernel|gpu_kernel_impl)<[^<>]*direct_copy"

@@ -109,6 +109,33 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     return [make_advice(step, "unfused-optimizer", text, options, None, evidence, MEDIUM, rows=rows)]
 
 
+@rule("dense-gradients")
+def dense_gradients(step: Step) -> list[Advice]:
+    """Gradients of tables that are nearly all zeros, and an optimizer that reads and writes the tables whole."""
+    is_gradient, is_fill = (step.kernels[kind].loc[step.launches["kernel"]].to_numpy() for kind in _OF_TABLES)
+    tables = {*step.launches["module"][is_gradient]} - {-1}
+    zeros = step.launches[is_fill & step.launches["module"].isin(tables).to_numpy()]
+    updates, measured = step.kernels[step.kernels["is_pytorch_optimizer"]], MEASURED["sparse_gradients"]
+    is_fused, is_adam = updates["is_fused_optimizer"].any(), updates["name"].str.contains(_OF_ADAM[0]).any()
+    passes = measured["passes_fused" if is_fused else "passes_adam" if is_adam else "passes_sgd"]
+    time, of_zeros = time_of(updates), float(zeros["exposed_ns"].sum()) / step.count
+    of_tables = min(time, passes * of_zeros)
+    # Zeros that take longer than the gradients are rows that no step reads.
+    is_sparse = zeros["exposed_ns"].sum() > step.launches["exposed_ns"][is_gradient].sum()
+    if not is_sparse or 2 * of_tables < time or step.share_pct(of_zeros + of_tables) < NOTABLE_PCT:
+        return []
+    text = (
+        "Give large tables sparse gradients",
+        f"The optimizer, and gradients of embeddings that are mostly zeros, take {step.format_share(time + of_zeros)}",
+        "With sparse gradients, a step reads and writes only the rows that it looked up.",
+    )
+    gain = step.price_kernels(measured["saved"] * (of_zeros + of_tables))
+    option = Option("sparse gradients", CODE["sparse_gradients"], gain)
+    evidence = (f"filling gradients with zeros: {units.format_ns(of_zeros)}", *describe_bytes(step, updates))
+    return [make_advice(step, "dense-gradients", text, [option], None, evidence, MEDIUM, rows=updates)]
+
+
+_OF_TABLES = ("is_table_gradient", "is_fill")
 _KINDS = ("is_layout_change", "is_norm_channels_first", "is_pooling_channels_first")
 
 
