@@ -431,6 +431,8 @@ NAMES = {
     "ncclDevKernel_Broadcast_RING_LL": {"is_broadcast"},
     "ncclDevKernel_Reduce_Sum_f32_RING_LL": {"is_reduction"},
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL": set(),
+    "at::native::(anonymous namespace)::compute_grad_weight<float, long>": {"is_table_gradient", *PYTORCH},
+    f"{NATIVE}FillFunctor<float>": {"is_fill", *PYTORCH},
     "triton_poi_fused_add_0": {"uses_framework", "is_of_compiler"},
 }
 
