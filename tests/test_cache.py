@@ -160,6 +160,7 @@ def keep_often(folder: Path, given: Path) -> list[str]:
     return notes
 
 
+@pytest.mark.slow
 def test_processes_that_write_it_at_once_leave_a_whole_one(folder, given):
     with get_context("spawn").Pool(2) as pool:
         assert pool.starmap(keep_often, [(folder, given)] * 2) == [[], []]

@@ -128,6 +128,7 @@ def test_the_comment_is_edited_in_place(known, call, job, tmp_path):
     assert len(written) < 65_536
 
 
+@pytest.mark.slow
 def test_redacted_copies_alone_are_kept(job, tmp_path):
     """With a tcprof that copies a recording in place of making one."""
     stub = f"""#!/bin/sh
@@ -209,6 +210,7 @@ SERVICE = {"CI_API_V4_URL": "https://git.test/api/v4", "CI_PROJECT_ID": "3", "CI
 NOTES = "https://git.test/api/v4/projects/3/merge_requests/7/notes"
 
 
+@pytest.mark.slow
 def test_gitlab_has_the_note_the_files_and_the_status(job, tmp_path):
     status, printed, calls = job(TEMPLATE["script"][0], KNOWN="[]", TCPROF_TOKEN="secret", **SERVICE)
     assert status == 1, printed

@@ -154,7 +154,6 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(run, machin
     }
     assert run("profile", "train.py") == 3
     assert "already exists" in capfd.readouterr().err
-    assert run("profile", "--force", "train.py") == 0
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "forced"])
