@@ -94,7 +94,7 @@ COLLECTIVES = Schema(
 
 COLLECTIVE_KINDS = Schema(
     "collective_kinds",
-    "The collectives of one kernel, means per step and rank. What they move, nsys's exports do not contain.",
+    "The collectives of one kernel, means per step and rank. How many bytes they move is unknown.",
     (
         Text("name").means("The kernel's name."),
         Float("launch_count", title="Per step").means("How many a step has."),
