@@ -1,14 +1,17 @@
 """Each rule is silent on what is next to its condition, in inputs that differ in one thing from those it fires on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from builders import MS, US, TraceBuilder
 from test_advice_rules import BF16, CAT, COPY, FP16, FUSED, steps
 from test_advice_waits import training as waiting
 
+import tcprof
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.step import ALL, measure_step
 
 NATIVE = "void at::native::(anonymous namespace)::"
 LISTS = f"{NATIVE}multi_tensor_apply_kernel<TensorListMetadata<2>, "
@@ -111,3 +114,16 @@ def test_few_calls_that_launch_explain_no_long_idle_time(calls, rule, find):
                 start = begun + (20 + 11 * place) * US
                 builder.kernel("gemm", start, start + 10 * US, correlation=correlation)
     assert {"cpu-work", "launch-bound"} & find(builder).keys() == {rule}
+
+
+def test_work_that_only_recorded_steps_have_wins_nothing(tmp_path):
+    """Steps of 5 ms that launch a kernel of 1 ms late: others were timed that take hardly longer than it."""
+    builder = TraceBuilder().gpu()
+    for at in builder.steps(12, 5 * MS, 4 * MS):
+        builder.kernel("gemm", at + 3 * MS, at + 4 * MS, launched=at + 3 * MS - 10 * US)
+    step = measure_step(tcprof.read(builder.write(tmp_path)).analysis, 0)
+    timed = replace(step)
+    vars(timed)["_measured_ns"] = 1.1 * MS
+    idle = step.idle_ns * ALL
+    assert step.price_idle(idle).likely_pct > 50
+    assert timed.price_idle(idle).likely_pct == pytest.approx(100 * 0.1 * MS / timed.length_ns, abs=3)

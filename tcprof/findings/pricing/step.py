@@ -158,13 +158,19 @@ class Step:
         """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
         has_shapes = (self.analysis.nvtx_ranges["sizes"] != "").any()
         assumed: Levels = MEASURED["tracing"]["left_shapes" if has_shapes else "left"]
-        cost = measure_cost(self.analysis)
-        if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
+        alone = self._measured_ns
+        if math.isnan(alone) or not self.cpu_ns > 0:
             return list(assumed)
-        alone = min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns
         lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
         least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
         return list(np.clip(assumed, least, most))
+
+    @cached_property
+    def _measured_ns(self) -> float:
+        """Return the step without recording, where such steps were timed; NaN where none were."""
+        cost = measure_cost(self.analysis)
+        is_known = cost is not None and cost.recorded.value > 0
+        return min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns if cost and is_known else math.nan
 
     @cached_property
     def unprofiled_ns(self) -> Mapping[float, float]:
@@ -238,11 +244,16 @@ class Step:
         return replace(self._price(gain), of=PER_SAMPLE)
 
     def price_idle(self, saved_ns: Levels) -> Gain:
-        """What less idle time wins that is not of launches: recording does not lengthen the CPU's long work."""
+        """What less idle time wins that is not of launches: recording does not lengthen the CPU's long work.
+
+        Work that makes recorded steps longer than those that were timed is of few steps, such as the first of a shape.
+        """
 
         def gain(level: int, tracing: float, alone: float) -> float:
             long = min(saved_ns[level], self.replay.work_ns) if self.replay else saved_ns[level]
-            return float(min(long + tracing * (saved_ns[level] - long), max(0.0, alone - self.busy_ns)))
+            only_here = max(0.0, np.nan_to_num(alone - _AGREES * self._measured_ns))
+            saved = long + tracing * (saved_ns[level] - long) - only_here
+            return float(max(0.0, min(saved, max(0.0, alone - self.busy_ns))))
 
         return self._price(gain)
 
