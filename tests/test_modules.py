@@ -292,7 +292,7 @@ def layered(count: int, slow: int | None = None) -> Step:
 
 
 def folded(analysis: Analysis) -> pd.DataFrame:
-    rows = fold_layers(analysis.modules)
+    rows, _ = fold_layers(analysis.modules)
     return rows[rows["phase"] == "all"].set_index("module")
 
 
@@ -332,7 +332,7 @@ def test_alike_layers_are_one_row_with_their_sums(read):
 def test_folding_loses_nothing(read):
     analysis = read(layered(7, slow=2))
     sums = ("kernel_count", "kernel_ns", "own_kernel_ns", "share_pct")
-    rows = fold_layers(analysis.modules)
+    rows, _ = fold_layers(analysis.modules)
     for depth in (0, 1, 2, 3):
         before, after = (frame[frame["depth"] == depth] for frame in (analysis.modules, rows))
         for name in sums:

@@ -36,11 +36,11 @@ _WEIGHTS = {
 }
 
 
-def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
+def fold_layers(modules: pd.DataFrame) -> tuple[pd.DataFrame, dict[int, tuple[int, ...]]]:
     """Fold numbered siblings that are alike into one row: ``tcprof.frames.FOLDED_MODULES`` of one GPU.
 
     The ends of intervals are averaged, as if all erred together: alike layers launch the same kernels, of which the fit
-    knows one figure.
+    knows one figure. Also returns the ids of the modules in each row, by its own.
     """
     tree = modules[modules["phase"] == ALL]
     alike = number_alike(tree, modules)
@@ -57,13 +57,11 @@ def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     )
     summed = _sum_rows(modules.assign(number=number.reindex(modules["module_id"]).to_numpy()))
     rows = summed.join(folded, on="number").rename(columns={"number": "module_id"})
-    return FOLDED_MODULES.conform(rows.sort_values("module_id", kind="stable"))
-
-
-def list_alike(modules: pd.DataFrame) -> dict[int, tuple[int, ...]]:
-    """List the ids of the modules in each row of ``fold_layers``, by its own."""
-    number = number_alike(modules[modules["phase"] == ALL], modules)["number"] - 1
-    return {int(row): tuple(map(int, members.index)) for row, members in number.groupby(number)}
+    members: dict[int, list[int]] = {}
+    for module, row in zip(number.index.tolist(), number.tolist(), strict=True):
+        members.setdefault(row, []).append(module)
+    folded_rows = FOLDED_MODULES.conform(rows.sort_values("module_id", kind="stable"))
+    return folded_rows, {row: tuple(ids) for row, ids in members.items()}
 
 
 def number_alike(tree: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.folding import fold_layers, list_alike
+from tcprof.analysis.folding import fold_layers
 from tcprof.analysis.kernels.verdicts import could_be_tensor
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.steps.marked_steps import are_counted
@@ -70,8 +70,8 @@ def list_module_facts(analysis: Analysis, gpu: int) -> tuple[Facts, list[tuple[i
     if modules.empty:
         return {}, []
     first, steps = int(modules["module_id"].max()) + 1, max(int(modules["step_count"].max()), 1)
-    alike = {row: members for row, members in list_alike(modules).items() if len(members) > 1}
-    folded = fold_layers(modules)
+    folded, members = fold_layers(modules)
+    alike = {row: ids for row, ids in members.items() if len(ids) > 1}
     behind = folded["module_id"].map({row: first + place for place, row in enumerate(alike)})
     every = pd.concat([modules, folded.assign(module_id=behind).dropna(subset="module_id")])
     by_phase = {

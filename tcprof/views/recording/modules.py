@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.folding import fold_layers, list_alike
+from tcprof.analysis.folding import fold_layers
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
@@ -90,8 +90,7 @@ def list_modules(
         useful = _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
     for gpu, gpu_rows in split_by_gpu(rows):
         listed = _promote_orphans(gpu_rows)
-        modules = fold_layers(listed) if fold else listed.assign(alike_count=1)
-        alike = list_alike(listed) if fold else {}
+        modules, alike = fold_layers(listed) if fold else (listed.assign(alike_count=1), {})
         totals = modules[modules["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
         tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)

@@ -149,11 +149,12 @@ def _list_tables(
     analysis: Analysis, gpu: int, kernels: pd.DataFrame, limit: int | None, texts: Sequence[Notes]
 ) -> list[Table]:
     """List what loses most, and the kernels, of one GPU; as many rows as fit below the texts, if there are any."""
-    tables = _list_losses(analysis, gpu, limit or MOST_ROWS)
-    if texts:
-        most = _rows_that_fit(texts, any(table.hidden for table in tables))
-        tables = _list_losses(analysis, gpu, most) if most < MOST_ROWS else tables
-        kernels = kernels.head(most)
+    most = _rows_that_fit(texts, 0) if texts else limit or MOST_ROWS
+    tables = _list_losses(analysis, gpu, most)
+    if texts and (notes := sum(table.hidden > 0 for table in tables)):
+        most = _rows_that_fit(texts, notes)
+        tables = _list_losses(analysis, gpu, most)
+    kernels = kernels.head(most) if texts else kernels
     return [*tables, *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels))]
 
 
@@ -206,11 +207,11 @@ def _list_texts(
     return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
 
 
-def _rows_that_fit(texts: Sequence[Notes], has_hidden: bool) -> int:
-    """Count the rows that two tables may have beside these texts and a last line, each after a blank line."""
+def _rows_that_fit(texts: Sequence[Notes], notes: int) -> int:
+    """Count the rows that two tables may have beside these texts, their notes and a last line, after blank lines."""
     lines = sum(-(-len(line) // _COLUMNS) for text in texts for line in text.lines)
     blank = sum(bool(text.lines) for text in texts) + 2
-    return min(max((_LINES - lines - blank - 1 - 2 * _HEAD - has_hidden) // 2, 1), MOST_ROWS)
+    return min(max((_LINES - lines - blank - 1 - 2 * _HEAD - notes) // 2, 1), MOST_ROWS)
 
 
 def _count_rest(findings: Findings, base: int, advice: int) -> str:
