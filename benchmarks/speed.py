@@ -236,7 +236,7 @@ def main() -> None:
         options.samples, options.work = (100_000, 1_000_000), (10_000, 40_000)
         options.depths, options.paths, options.saved = (100, 1_000), (500, 5_000), ()
     os.environ[VARIABLE] = ""  # or all but the first command would be read from the cache
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each command would compile tcprof, which an installer does once
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each command would compile tcprof, as only the first one does
     goals = Goals(checked=not options.quick, minutes=options.minutes)
     growth = Growth(BY_SAMPLES, BY_WORK)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
