@@ -120,7 +120,9 @@ RANK_PARTS = Schema(
     key=("rank", "path", "module", "time_class", "kernel"),
 )
 
-_UNPROFILED = Float("unprofiled_ns").means("Mean time of its unprofiled steps; unknown if none were timed.")
+_UNPROFILED = Float("unprofiled_ns", title="Step time, unprofiled").means(
+    "Mean time of its unprofiled steps; unknown if none were timed."
+)
 
 RANKS = Schema(
     "ranks",
