@@ -2,15 +2,17 @@
 
 nsys records from the program's start, so that nothing of a short one is lost, until it has seen enough steps. Then the
 program runs unrecorded while the annotation times its steps, and the annotation leaves the program. Where too few steps
-came in time, a second capture is made of those that come later. ``nsys start`` and ``nsys stop`` do this from without,
-since a program without CUDA cannot call cudaProfilerStart. Programs that are between two steps wait there while nsys
-ends a capture (3 to 5 s on an H200).
+came in time, or they were not yet what they are later, a second capture is made. ``nsys start`` and ``nsys stop`` do
+this from without, since a program without CUDA cannot call cudaProfilerStart. Programs that are between two steps wait
+there while nsys ends a capture (3 to 5 s on an H200).
 
 A second capture is avoided, since the program stays slower after it: with nsys 2025.3 on an H200 launching a kernel
 took 6.5 us alone, 9.7 recorded, 7.5 after a first capture that began with the program, and 8.8 after a second one.
 """
 
+import itertools
 import json
+import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +47,9 @@ _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that the
 # Of a capture, after its first step: one of 3.6 s made exports of 45 to 50 MB (samples at 20 kHz of one H200).
 _LEAST_S, _MOST_S = 2.0, 30.0
 _FEWEST_STEPS = 5  # for a report, if others may come
+# Recorded steps take at most so many times as long as unprofiled ones if it is nsys that slows them: 2.5 is the most
+# that was seen. The first steps of each size load kernels: a model that generates without a cache took 6 times as long.
+_MOST_SLOWDOWN = 3.0
 _PATIENCE_S = 120.0  # nsys takes 1 to 5 s to write a report
 _END_S = 30.0  # the same after the program's end
 _RETRY_S = 10.0  # another nsys may hold the GPU for a moment
@@ -129,13 +134,21 @@ class StepCapture(threading.Thread):
                 f"only the first {recorded_s:g} s are recorded, since tcprof saw no step end. --duration "
                 "sets another length; --whole records the whole program."
             )
-        has_enough = self._opens_ranges() or self._first_steps >= _FEWEST_STEPS
         uses_torch = any(self._folder.glob("[0-9]*"))  # which may yet be imported
         goes_on = not self._options.whole and (uses_torch or not self._options.stop)
         if not self._end_capture(_TIMED if goes_on else _OVER):
             return
-        if not goes_on or (self._time_steps() and (has_enough or self._capture_again())):
+        if not goes_on or (self._time_steps() and (self._has_enough() or self._capture_again())):
             self._conclude()
+
+    def _has_enough(self) -> bool:
+        """Tell whether the first capture is to be the report: it holds steps, and these are as they are later."""
+        if self._opens_ranges() or self._first_steps < _FEWEST_STEPS:
+            return self._opens_ranges()
+        log = self._lead()
+        recorded = statistics.median(end - begin for begin, end in itertools.pairwise(log.recorded))
+        unprofiled = [(end - begin) / count for _, begin, end, count in log.timed]
+        return not unprofiled or recorded < _MOST_SLOWDOWN * statistics.median(unprofiled)
 
     def _conclude(self) -> None:
         self._enter(_OVER, RUNNING)

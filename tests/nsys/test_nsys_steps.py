@@ -169,6 +169,14 @@ def test_the_program_waits_between_two_steps_while_a_capture_ends(
     assert max(log.waits for log in captures[0]._logs.values()) == 1
 
 
+def test_steps_that_were_not_yet_what_they_are_later_are_recorded_again(run, machine: Path, captures) -> None:
+    program = TRAIN.replace("time.sleep(0.005)", "time.sleep(pause)")
+    program += "pause = 0.05; train_until('t'); pause = 0.003; train_until('o'); train(20)"
+    assert profile(run, machine, program, "--steps", "6") == 0
+    assert captures[0]._has_second
+    assert captures[0]._count_second() >= 6
+
+
 def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine, monkeypatch):
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((1000, 0.0),))
     assert profile(run, machine, f"{TRAIN}\ntrain_until('t'); train(300); time.sleep(1)", "--steps", "6") == 0

@@ -22,7 +22,7 @@ from tcprof.frames import DIAGNOSTICS, DRIVER_LOG, GPUS, SAMPLE_METRICS, UNPROFI
 from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.sources import Clean, InvalidValues, Recording, Samples
-from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
+from tcprof.sources.nsys_sqlite.database import BEYOND_NS, Columns, Database, texts
 from tcprof.sources.nsys_sqlite.events import (
     count_lost_launches,
     read_activities,
@@ -258,7 +258,10 @@ def _cuda_version(text: str) -> str:
 
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
     """Add steps, see ``tcprof.frames.UNPROFILED``, in ns since 1970, to an export that tcprof has made."""
-    began = NsysExport(export).find_start() or int(steps["start_ns"].min())
+    source, first = NsysExport(export), int(steps["start_ns"].min())
+    began = source.find_start() or first
+    if not first - began >= 0 or not steps["end_ns"].max() - began < source.recording().duration_ns + BEYOND_NS:
+        began = first  # they come soon after the recording, unless a clock is set meanwhile
     moved = steps.assign(start_ns=steps["start_ns"] - began, end_ns=steps["end_ns"] - began)
     _write(export, schema.UNPROFILED, moved[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
 
