@@ -108,7 +108,11 @@ def _base_of_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
     )
     if unprofiled == recorded:
         return f"the mean step of {recorded}", rest
-    how = "estimated" if measure_cost(analysis) is None else "measured"
+    cost, entry = measure_cost(analysis), in_steps[0]
+    is_measured = cost is not None and not (  # the recorded steps are others, if they cannot be played as short as that
+        entry.gain.step_ns > mean_ns[list(entry.gpus)].mean() * cost.unprofiled.high / cost.recorded.low
+    )
+    how = "measured" if is_measured else "estimated"
     return f"the mean unprofiled step of {unprofiled} ({how}; {recorded} profiled)", rest
 
 
