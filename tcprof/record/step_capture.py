@@ -65,6 +65,11 @@ class _StepLog:
     waits: int = 0  # how often it has waited for nsys
     size: int = 0  # bytes that were read
 
+    def slowdown(self) -> float:
+        """Return how many times as long the median recorded step takes as the median unprofiled one."""
+        recorded = statistics.median(end - begin for begin, end in itertools.pairwise(self.recorded))
+        return recorded / statistics.median((end - begin) / count for _, begin, end, count in self.timed)
+
 
 class StepCapture(threading.Thread):
     """Starts and stops captures while nsys runs a program.
@@ -145,10 +150,8 @@ class StepCapture(threading.Thread):
         """Tell whether the first capture is to be the report: it holds steps, and these are as they are later."""
         if self._opens_ranges() or self._first_steps < _FEWEST_STEPS:
             return self._opens_ranges()
-        log = self._lead()
-        recorded = statistics.median(end - begin for begin, end in itertools.pairwise(log.recorded))
-        unprofiled = [(end - begin) / count for _, begin, end, count in log.timed]
-        return not unprofiled or recorded < _MOST_SLOWDOWN * statistics.median(unprofiled)
+        slowdowns = [log.slowdown() for log in self._leading().values() if len(log.recorded) > 1 and log.timed]
+        return min(slowdowns, default=0.0) < _MOST_SLOWDOWN
 
     def _conclude(self) -> None:
         self._enter(_OVER, RUNNING)

@@ -177,6 +177,24 @@ def test_steps_that_were_not_yet_what_they_are_later_are_recorded_again(run, mac
     assert captures[0]._count_second() >= 6
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_enough"),
+    [
+        ({1: ["r 0", "r 30", "r 60", "t 1 0 20 1", "t 1 20 40 1"]}, True),
+        ({1: ["r 0", "r 30", "r 60", "t 1 0 20 2", "t 1 20 40 2"]}, False),
+        ({1: ["r 0", "r 30", "r 60"], 2: ["t 1 0 20 9"]}, True),
+    ],
+)
+def test_a_first_capture_is_enough_where_its_steps_are_as_later_ones(machine: Path, lines, is_enough) -> None:
+    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
+    capture = StepCapture(commands, RecordOptions(), machine, ReportFiles(Path("x")))
+    for process, said in lines.items():
+        (machine / f"steps-{process}").write_text("\n".join(said) + "\n")
+    capture._read_logs()
+    capture._first_steps = 5
+    assert capture._has_enough() == is_enough
+
+
 def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine, monkeypatch):
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((1000, 0.0),))
     assert profile(run, machine, f"{TRAIN}\ntrain_until('t'); train(300); time.sleep(1)", "--steps", "6") == 0
