@@ -152,10 +152,9 @@ def test_unprofiled_steps_have_their_own_power(tmp_path):
         path,
         pd.DataFrame({"process": 1, "training": True, "start_ns": times, "end_ns": times + 80 * MS, "step_count": 1}),
     )
-    log = pd.DataFrame({"utc_ns": BEGUN + 100 * MS * np.arange(40), "uuid": "0a", "power_mw": 300_000})
-    log = log.assign(limit_mw=-1, temperature_c=-1, clock_mhz=-1, reasons=-1)
-    log.loc[log["utc_ns"] >= begun, "power_mw"] = 500_000
-    write_driver_log(path, log)
+    log = pd.DataFrame({"utc_ns": BEGUN + 100 * MS * np.arange(40), "uuid": "0a"})
+    log["power_mw"] = np.where(log["utc_ns"] < begun, 300_000, 500_000)
+    write_driver_log(path, log.assign(limit_mw=-1, temperature_c=-1, clock_mhz=-1, reasons=-1))
     analysis = tcprof.read(path).analysis
     assert analysis.step_summary["power_w"].tolist() == [300]
     assert measure_unprofiled_power(analysis, 0) == 500

@@ -74,6 +74,11 @@ def profile(run, folder: Path, program: str, *options: str) -> int:
     return run("profile", "--gpus", "none", *options, "train.py")
 
 
+def make_capture(folder: Path, report=ReportFiles(Path("x"))) -> StepCapture:  # noqa: B008
+    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
+    return StepCapture(commands, RecordOptions(steps=0), folder, report)
+
+
 def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine, captures, capfd):
     assert profile(run, machine, WHOLE, "--steps", "6") == 0
     shown = capfd.readouterr().out
@@ -169,14 +174,6 @@ def test_the_program_waits_between_two_steps_while_a_capture_ends(
     assert max(log.waits for log in captures[0]._logs.values()) == 1
 
 
-def test_steps_that_were_not_yet_what_they_are_later_are_recorded_again(run, machine: Path, captures) -> None:
-    program = TRAIN.replace("time.sleep(0.005)", "time.sleep(pause)")
-    program += "pause = 0.05; train_until('t'); pause = 0.003; train_until('o'); train(20)"
-    assert profile(run, machine, program, "--steps", "6") == 0
-    assert captures[0]._has_second
-    assert captures[0]._count_second() >= 6
-
-
 @pytest.mark.parametrize(
     ("lines", "is_enough"),
     [
@@ -186,10 +183,9 @@ def test_steps_that_were_not_yet_what_they_are_later_are_recorded_again(run, mac
     ],
 )
 def test_a_first_capture_is_enough_where_its_steps_are_as_later_ones(machine: Path, lines, is_enough) -> None:
-    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
-    capture = StepCapture(commands, RecordOptions(), machine, ReportFiles(Path("x")))
-    for process, said in lines.items():
-        (machine / f"steps-{process}").write_text("\n".join(said) + "\n")
+    capture = make_capture(machine)
+    for process, written in lines.items():
+        (machine / f"steps-{process}").write_text("\n".join(written) + "\n")
     capture._read_logs()
     capture._first_steps = 5
     assert capture._has_enough() == is_enough
@@ -249,8 +245,7 @@ def test_steps_that_come_late_replace_what_was_shown(run, machine, captures, cap
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_what_was_shown_outlives_a_program_that_is_given_up(machine, monkeypatch, is_shown):
     monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or give_up())
-    files, commands = ReportFiles(Path("x")), SessionCommands("", (), (), ReportFiles(Path("y")))
-    capture = StepCapture(commands, RecordOptions(), machine, files)
+    capture = make_capture(machine, files := ReportFiles(Path("x")))
     capture._is_concluded = capture.is_shown = is_shown
     if is_shown:
         assert recording.record(None, [], files, capture).was_stopped
@@ -280,8 +275,7 @@ def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture():
 
 
 def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine):
-    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
-    capture = StepCapture(commands, RecordOptions(steps=0), machine, ReportFiles(Path("x")))
+    capture = make_capture(machine)
     capture.start = lambda: None
     capture.watch(print)(SimpleNamespace(is_asked=True, status=130))
     capture.run()
@@ -292,8 +286,7 @@ def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine):
 @pytest.mark.parametrize(("doing", "status"), [(RECORDING, 0), (TURNING, 0), (TIMING, 130), (RUNNING, 130)])
 def test_a_signal_is_the_status_of_a_program_that_nsys_does_not_record(machine, monkeypatch, doing, status):
     monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or Completed(0, "", ""))
-    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
-    capture = StepCapture(commands, RecordOptions(steps=0), machine, files := ReportFiles(Path("x")))
+    capture = make_capture(machine, files := ReportFiles(Path("x")))
     capture.start, capture._doing = lambda: None, doing
     capture.watch(print)(SimpleNamespace(is_asked=True, status=130))
     assert recording.record(None, [], files, capture).program_status == status
@@ -304,9 +297,7 @@ def give_up() -> None:
 
 
 def test_steps_of_the_second_capture_are_counted_in_each_process(machine):
-    capture = StepCapture(
-        SessionCommands("", (), (), ReportFiles(Path("y"))), RecordOptions(), machine, ReportFiles(Path("x"))
-    )
+    capture = make_capture(machine)
     for process, count in (1, 9), (2, 8):
         (machine / f"steps-{process}").write_text("r 1\n" * count)
     capture._read_logs()
