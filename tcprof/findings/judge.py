@@ -211,9 +211,8 @@ def first_line(analysis: Analysis, judged: GpuFindings) -> str:
 
 def _describe_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     """Step time, Tensor Active and idle share: without recording first where that was measured, else as recorded."""
-    shorter = figures.step_ns / figures.unprofiled_ns if figures.unprofiled_ns > 0 else 1.0
     recorded = (figures.step_ns, figures.tensor_active_pct, figures.idle_pct)
-    unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * max(shorter, 1.0), figures.unprofiled_idle_pct)
+    unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * figures.slowdown, figures.unprofiled_idle_pct)
     formats = {"Step time": units.format_ns, "Tensor Active": units.format_pct, idle: units.format_pct}
     is_changed = figures.unprofiled_idle_pct < figures.idle_pct
     about, words = "", (" unprofiled", " recorded")

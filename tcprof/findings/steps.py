@@ -89,14 +89,6 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)]
 
 
-def without_profiling(idle_pct: float, cost: RecordingCost | None) -> float:
-    """The idle share of a time in percent as it would be without a recording, which only adds idle time."""
-    if cost is None or not cost.is_known:
-        return idle_pct
-    added_pct = 100 * (1 - 1 / cost.ratio)
-    return max(idle_pct - added_pct, 0.0) / (1 - added_pct / 100)
-
-
 _MOST_NAMED = 3
 _SKEWED = 1.2  # mean over median, from which the spread is the cause that is named
 
@@ -210,6 +202,11 @@ class StepFigures:
     outside_graph_pct: float  # likewise of CUDA graphs that were recorded as a whole
 
     @property
+    def slowdown(self) -> float:
+        """How many times as long the recorded steps take, by idle time alone; 1 if unknown."""
+        return (100 - self.unprofiled_idle_pct) / (100 - self.idle_pct) if self.idle_pct < 100 else 1.0
+
+    @property
     def is_slowed(self) -> bool:
         """Tell whether recording was measured to slow the step: what is said first is of the unprofiled one then."""
         return not self.is_estimated and self.unprofiled_idle_pct < self.idle_pct
@@ -218,7 +215,7 @@ class StepFigures:
         """Return the figures that are said first: with the time that the step takes without what recording adds."""
         if not self.is_slowed:
             return self
-        slowdown = self.step_ns / self.unprofiled_ns
+        slowdown, mean_ns = self.slowdown, self.slowdown * self.unprofiled_ns
         return replace(
             self,
             step_ns=self.unprofiled_ns,
@@ -226,8 +223,8 @@ class StepFigures:
             step_high_ns=self.unprofiled_high_ns,
             total_ns=self.total_ns / slowdown,
             tensor_active_pct=self.tensor_active_pct * slowdown,
-            low_pct=self.low_pct * self.step_ns / self.unprofiled_high_ns,
-            high_pct=self.high_pct * self.step_ns / self.unprofiled_low_ns,
+            low_pct=self.low_pct * mean_ns / self.unprofiled_high_ns,
+            high_pct=self.high_pct * mean_ns / self.unprofiled_low_ns,
             idle_pct=self.unprofiled_idle_pct,
         )
 
@@ -260,7 +257,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
         high_pct=float(step[HEADLINE_INTERVAL[1]]),
         tensor_kernel_share_pct=_average_tensor_share(kinds if len(kinds) else rows),
         idle_pct=idle,
-        unprofiled_idle_pct=without_profiling(idle, cost),
+        unprofiled_idle_pct=_measure_unprofiled_idle(idle, _ratio(step["total_ns"], step["step_count"]), cost),
         unprofiled_ns=cost.unprofiled.value if cost else math.nan,
         unprofiled_low_ns=cost.unprofiled.low if cost else math.nan,
         unprofiled_high_ns=cost.unprofiled.high if cost else math.nan,
@@ -272,6 +269,13 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
         kernel_ns=_ratio(kernel_ns, kernels),
         **dict(zip(outside, measure_outside(analysis, gpu), strict=True)),
     )
+
+
+def _measure_unprofiled_idle(idle_pct: float, mean_ns: float, cost: RecordingCost | None) -> float:
+    """The idle share of steps in percent without a recording, which only adds idle time to their mean length."""
+    if cost is None or not cost.is_known:
+        return idle_pct
+    return min(idle_pct, max(0.0, 100 - (100 - idle_pct) * mean_ns / cost.unprofiled.value))
 
 
 def _average_tensor_share(rows: pd.DataFrame) -> float:
