@@ -170,6 +170,11 @@ def test_samples_of_a_long_start_are_left_out(report, monkeypatch, fake_nsys, wo
     assert [time for (time,) in times] == kept
 
 
+def test_unprofiled_steps_without_a_number_are_one_each(tmp_path):
+    path = TraceBuilder().gpu().row(schema.UNPROFILED, process=1, training=1, start=0, end=5).write(tmp_path)
+    assert NsysExport(path).unprofiled()["step_count"].tolist() == [1]
+
+
 def test_an_export_is_its_own_export(export_file):
     assert find_export(export_file, no_nsys) == export_file
 

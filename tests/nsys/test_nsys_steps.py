@@ -155,9 +155,7 @@ def test_nothing_is_lost_of_a_program_that_ends_early(run, machine, program, sta
 
 
 @pytest.mark.parametrize(("program", "options"), [(WHOLE, ()), (LATE, ("--duration", "0.2"))])
-def test_the_program_waits_between_two_steps_while_a_capture_ends(
-    run, machine, captures, monkeypatch, program, options
-):
+def test_the_program_waits_while_a_capture_ends(run, machine, captures, monkeypatch, program, options):
     seen: list[tuple[int, int]] = []
     ask = StepCapture._ask_nsys
 

@@ -174,7 +174,8 @@ class NsysExport:
 
     def unprofiled(self) -> pd.DataFrame:
         """Read the steps of the run without a profiler, see ``tcprof.frames.UNPROFILED``; empty without such a run."""
-        rows = self._database.read(Query(schema.UNPROFILED, required=tuple(_UNPROFILED)))
+        *required, count = _UNPROFILED
+        rows = self._database.read(Query(schema.UNPROFILED, tuple(required), {count: 1}))  # early ones have no number
         columns = {ours: rows[theirs] for theirs, ours in _UNPROFILED.items()}
         steps = pd.DataFrame(columns | {"training": columns["training"] != 0})
         return UNPROFILED.conform(steps[steps["step_count"] > 0])
