@@ -39,7 +39,7 @@ def test_the_tutorial(without_nsys):
     loaded, shown, advice, modules, roofline, compared, recorded = outputs(notebook, ROOT)
     assert loaded == "[]"
     assert "Step time 36.7 ms" in shown
-    assert "'Use CUDA graphs': 52" in advice
+    assert "'Use CUDA graphs': 50" in advice
     assert "lost_ns" in modules
     assert "application/vnd.plotly" in roofline
     assert "is faster: 0.79" in compared
