@@ -203,16 +203,16 @@ class StepFigures:
 
     @property
     def slowdown(self) -> float:
-        """How many times as long the recorded steps take, by idle time alone; 1 if unknown."""
+        """Return the ratio of recorded to unprofiled step time, from the shares of idle time; 1 if unknown."""
         return (100 - self.unprofiled_idle_pct) / (100 - self.idle_pct) if self.idle_pct < 100 else 1.0
 
     @property
     def is_slowed(self) -> bool:
-        """Tell whether recording was measured to slow the step: what is said first is of the unprofiled one then."""
+        """Tell whether recording was measured to slow the step; headline figures are of the unprofiled step then."""
         return not self.is_estimated and self.unprofiled_idle_pct < self.idle_pct
 
     def at_own_pace(self) -> "StepFigures":
-        """Return the figures that are said first: with the time that the step takes without what recording adds."""
+        """Return the headline figures: those of the unprofiled step, if recording was measured to slow the step."""
         if not self.is_slowed:
             return self
         slowdown, mean_ns = self.slowdown, self.slowdown * self.unprofiled_ns

@@ -51,7 +51,7 @@ def judge_steps(
 
 
 def name_step(figures: StepFigures) -> str:
-    """Return what the figures that are said first are of."""
+    """Name the step that the headline figures describe."""
     return "the unprofiled step" if figures.is_slowed else "the step"
 
 

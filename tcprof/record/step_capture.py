@@ -2,7 +2,7 @@
 
 nsys records from the program's start, so that nothing of a short one is lost, until it has seen enough steps. Then the
 program runs unrecorded while the annotation times its steps, and the annotation leaves the program. Where too few steps
-came in time, or they were not yet what they are later, a second capture is made. ``nsys start`` and ``nsys stop`` do
+came in time, or they took much longer than later ones, a second capture is made. ``nsys start`` and ``nsys stop`` do
 this from without, since a program without CUDA cannot call cudaProfilerStart. Programs that are between two steps wait
 there while nsys ends a capture (3 to 5 s on an H200).
 
@@ -148,10 +148,9 @@ class StepCapture(threading.Thread):
 
     def _has_enough(self) -> bool:
         """Tell whether the first capture is to be the report: it holds steps, and these are as they are later."""
-        if self._opens_ranges() or self._first_steps < _FEWEST_STEPS:
-            return self._opens_ranges()
         slowdowns = [log.slowdown() for log in self._leading().values() if len(log.recorded) > 1 and log.timed]
-        return min(slowdowns, default=0.0) < _MOST_SLOWDOWN
+        has_settled = min(slowdowns, default=0.0) < _MOST_SLOWDOWN
+        return self._opens_ranges() or (self._first_steps >= _FEWEST_STEPS and has_settled)
 
     def _conclude(self) -> None:
         self._enter(_OVER, RUNNING)
@@ -230,7 +229,7 @@ class StepCapture(threading.Thread):
         return is_met
 
     def _capture_again(self) -> bool:
-        """Record the steps that came late; return false where the program ended meanwhile."""
+        """Record later steps for the report; return false where the program ended meanwhile."""
         self._enter(_RECORDED, RECORDING)  # before the capture, so that few of its steps are without ranges
         began = time.monotonic()
         if not self._begin_capture():
