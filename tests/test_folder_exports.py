@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder, write_tables
+from slow import first
 
 import tcprof
 from tcprof.errors import InputError, OutputError
@@ -34,17 +35,16 @@ def folder(tmp_path):
     return write_tables(trace().write(tmp_path, "whole.sqlite"), tmp_path / "run_pqtdir")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first(1, KINDS))
 def test_a_folder_gives_the_figures_of_its_sqlite_export(kind, tmp_path, run):
     name, suffix = kind.split("/")
     source = shutil.copy(FIXTURES / "mlp_fp16.sqlite", tmp_path / "run.sqlite")
     given = write_tables(source, tmp_path / f"other{name}", suffix)
-    for command in ("show", "ranges"):
-        answers = [json.loads(run(command, path, "--format", "json").out) for path in (source, given)]
-        for answer in answers:
-            for facts in (answer, answer.get("recording", {})):
-                [facts.pop(fact, None) for fact in ("file", "content", "recording_file")]
-        assert answers[0] == answers[1]
+    answers = [json.loads(run("show", path, "--format", "json").out) for path in (source, given)]
+    for answer in answers:
+        for facts in (answer, answer.get("recording", {})):
+            [facts.pop(fact, None) for fact in ("file", "content", "recording_file")]
+    assert answers[0] == answers[1]
     assert tcprof.read(given).recording.file == "other.sqlite"
 
 
@@ -89,10 +89,6 @@ def test_a_newer_schema_is_noted(tmp_path, run):
     assert "schema 4.2" in run("show", write_tables(source, tmp_path / "run_pqtdir"), "--notes").err
 
 
-def huge(rows: int) -> pa.Table:
-    return pa.table({"id": pa.nulls(rows, pa.int64())})
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("end", [b"", b"\xff\xff\xff\x7fPAR1", b"ARROW1"])
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.9])
@@ -125,7 +121,7 @@ def test_changed_bytes_end_in_no_other_error(suffix, tmp_path):
 @pytest.mark.parametrize(
     "table",
     [
-        pytest.param(huge(1 << 28), id="rows without bytes"),
+        pytest.param(pa.table({"id": pa.nulls((1 << 25) + 1)}), id="rows without bytes"),
         pytest.param(pa.table([pa.array([1]), pa.array([2])], names=["id", "ID"]), id="one name twice"),
         pytest.param(pa.table({}), id="no columns"),
     ],
