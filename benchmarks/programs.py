@@ -109,6 +109,28 @@ CASES = {
     "physics": Case("train", r"CUDA graphs", ("--steps", "400")),
     "characters": Case("write", r"synchronizing-calls|results on the GPU", ("--steps", "20")),
     "dice": Case("train", r"synchronizing-calls|boolean|one_hot|fusion", ("--steps", "60")),
+    # Written by someone who had read neither the findings nor the advice
+    "vocoder": Case("synthesize", r"weight_norm|parametriz", ("--steps", "900")),
+    "windows": Case("train", r"checkpoint|recomput", ("--steps", "120")),
+    "captions": Case(
+        "decode",
+        r"\bonce\b.{0,60}(encod|image|result|output)|(encod|image|result|output|input)\w*.{0,60}\bonce\b"
+        r"|same (image|input|result|output)|reuse (its|the|their) (result|output)|repeated",
+        ("--steps", "900"),
+    ),
+    "molecules": Case("train", r"float32|fp64|FP64|float64|double", ("--steps", "320")),
+    "dictation": Case(
+        "decode", r"\bcast|\bconver(t|sion)|\.to\(torch\.bfloat16\)|\.bfloat16\(\)|\.half\(\)", ("--steps", "576")
+    ),
+    "walker": Case(
+        "train",
+        r"exposed-copies|pageable|cpu-work|np\.stack|torch\.stack|(one|single) copy|at once|small copies",
+        ("--steps", "650"),
+    ),
+    "proteins": Case("train", r"\bjit\b", ("--steps", "180")),
+    "nerf": Case("train", r"fp32-matmul|[tT][fF]32|set_float32_matmul_precision", ("--steps", "350")),
+    "style": Case("train", "", ("--steps", "800")),
+    "kriging": Case("train", "", ("--steps", "250")),
 }
 
 
