@@ -201,7 +201,7 @@ def _sides_key(base: Any, new: Any, mapping: Any, allow_mismatch: bool) -> objec
 
 
 @pytest.fixture
-def find(tmp_path: Path) -> Callable[[TraceBuilder], dict[str, Advice]]:
+def find(tmp_path: Path, shared_reads: None) -> Callable[[TraceBuilder], dict[str, Advice]]:
     """The advice on a recording that is built, by rule."""
     return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
 

@@ -23,3 +23,17 @@ def first(count: int, parameters: Iterable[Any]) -> list[Any]:
     """The parameters, of which those after the first ones are slow: they try the same with other values."""
     every = list(parameters)
     return [*every[:count], *slow(every[count:])]
+
+
+def one_each(parameters: Iterable[Any], place: int = 0) -> list[Any]:
+    """The parameters, of which all are slow whose value at that place another has before them: more of its kind."""
+    seen: list[Any] = []
+
+    def mark(each: Any) -> Any:
+        kind = (each.values if isinstance(each, MARKED) else each)[place]
+        if kind in seen:
+            return slow([each])[0]
+        seen.append(kind)
+        return each
+
+    return [mark(each) for each in parameters]

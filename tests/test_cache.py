@@ -7,12 +7,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from slow import first, slow
 from test_redact import recording
 
 import tcprof
+from tcprof.analysis import Analysis, analyze
 from tcprof.findings.judge import describe
 from tcprof.saved import cache, contents
 from tcprof.saved.cache import Cache
+from tcprof.sources.nsys_sqlite import NsysExport
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -23,9 +26,30 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
+ANALYSES: dict[object, Analysis] = {}
+
+
+@pytest.fixture(autouse=True)
+def analyzed_once(monkeypatch):
+    """What the tests are about is what becomes of an analysis, and each content and its options have the same one."""
+
+    def analyze_once(source: NsysExport, **options: object) -> Analysis:
+        key = source.path.name, source.path.read_bytes(), *map(repr, options.values())
+        if key not in ANALYSES:
+            ANALYSES[key] = analyze(source, **options)
+        return ANALYSES[key]
+
+    monkeypatch.setattr("tcprof.api.reading.analyze", analyze_once)
+
+
 @pytest.fixture
 def given(tmp_path):
     return recording().write(tmp_path, "run.sqlite")
+
+
+@pytest.fixture
+def other(tmp_path):
+    return recording().kernel("gemv", 12_000, 15_000, launched=11_000).write(tmp_path, "other.sqlite")
 
 
 def entries(folder: Path) -> list[Path]:
@@ -65,8 +89,7 @@ def test_ranges_alone_do_not_answer_for_kernels(folder, given, run):
     assert run("ranges", given) == run("ranges", given, "--no-cache")
 
 
-def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder, tmp_path, run):
-    given, other = (shutil.copy(FIXTURES / f"mlp_{name}.sqlite", tmp_path / name) for name in ("fp32", "fp16"))
+def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder, given, other, run):
     size = max(path.stat().st_size for path in (given, other))
     for path in (given, other):
         os.truncate(path, size)  # SQLite takes no notice of what comes after its pages
@@ -78,17 +101,16 @@ def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder, t
     assert run("show", given) == run("show", given, "--no-cache")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda entry: os.truncate(entry, entry.stat().st_size // 2),
-        lambda entry: entry.write_text("no analysis"),
-        lambda entry: entry.write_bytes(b""),
-        lambda entry: entry.write_bytes(entry.read_bytes().replace(b'"format": 1', b'"format": 9')),
-        lambda entry: entry.write_bytes(entry.read_bytes()[:-2000] + bytes(2000)),
-    ],
-    ids=["cut off", "text", "empty", "newer", "zeros"],
-)
+DAMAGES = {
+    "newer": lambda entry: entry.write_bytes(entry.read_bytes().replace(b'"format": 1', b'"format": 9')),
+    "zeros": lambda entry: entry.write_bytes(entry.read_bytes()[:-2000] + bytes(2000)),
+    "cut off": lambda entry: os.truncate(entry, entry.stat().st_size // 2),
+    "text": lambda entry: entry.write_text("no analysis"),
+    "empty": lambda entry: entry.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("damage", first(2, DAMAGES.values()), ids=DAMAGES)
 def test_a_damaged_entry_is_told_and_made_anew(folder, given, run, damage):
     anew = run("show", given)
     [entry] = entries(folder)
@@ -115,17 +137,16 @@ def test_what_was_judged_is_not_judged_again(folder, given, run, monkeypatch):
     assert run("advise", given) == first
 
 
-def test_an_entry_of_another_recording_is_told(folder, given, run):
+def test_an_entry_of_another_recording_is_told(folder, given, other, run):
     run("show", given)
     [entry] = entries(folder)
-    run("show", FIXTURES / "mlp_fp16.sqlite")
-    [other] = {*entries(folder)} - {entry}
-    shutil.copy(other, entry)
+    run("show", other)
+    shutil.copy(*({*entries(folder)} - {entry}), entry)
     assert "belongs to another recording" in run("show", given).err
     assert run("show", given) == run("show", given, "--no-cache")
 
 
-@pytest.mark.parametrize("place", ["closed", "file", "/proc/kept", "/dev/full/kept"])
+@pytest.mark.parametrize("place", ["file", "closed", *slow(["/proc/kept", "/dev/full/kept"])])
 def test_a_folder_that_cannot_be_written_is_a_note(place, given, run, tmp_path, monkeypatch):
     anew = run("show", given, "--no-cache")
     (tmp_path / "file").touch()
