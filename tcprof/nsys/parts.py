@@ -75,10 +75,11 @@ def _find_work(export: Path, tables: set[str], from_steps: bool) -> tuple[int, i
 
 
 def _add_samples(export: Path, samples: Path) -> None:
+    """Add the samples, without the times of the GPU's own clock: a fifth of them, which nothing reads."""
+    columns = ", ".join(column.name for column in schema.METRICS.columns)
     with closing(sqlite3.connect(export, isolation_level=None)) as connection:
         for setting in ("journal_mode = OFF", "synchronous = OFF"):  # made anew if it fails
             connection.execute(f"PRAGMA {setting}")
         connection.execute("ATTACH ? AS apart", (str(samples),))
-        for (create,) in connection.execute("SELECT sql FROM apart.sqlite_master WHERE name = ?", (_SAMPLES,)):
-            connection.execute(create)
-            connection.execute(f"INSERT INTO main.{_SAMPLES} SELECT * FROM apart.{_SAMPLES}")  # noqa: S608
+        if connection.execute("SELECT 1 FROM apart.sqlite_master WHERE name = ?", (_SAMPLES,)).fetchone():
+            connection.execute(f"CREATE TABLE main.{_SAMPLES} AS SELECT {columns} FROM apart.{_SAMPLES}")  # noqa: S608
