@@ -164,6 +164,7 @@ class TraceBuilder:
         domain: str = "",
         registered: bool = False,
         start_end: bool = False,
+        payload: str | None = None,
     ) -> Self:
         """An NVTX range: push/pop, or start/end; without an end it never closed. A registered name is a number."""
         return self.row(
@@ -175,6 +176,7 @@ class TraceBuilder:
             domainId=self._domain(domain, process),
             textId=self._string(name) if registered and name is not None else None,
             text=None if registered else name,
+            jsonText=payload,
         )
 
     def steps(self, count: int, period: int, length: int, *, name: str = "step", **place: Any) -> Iterator[int]:

@@ -14,7 +14,8 @@ TABLES = {"chips", "gpus", "sources", "metrics", "fma_per_cycle", "flop_per_cycl
 METRIC = {field.name for field in fields(Metric)}
 BOARD = {
     *("names", "sm_count", "boost_clock_hz", "bandwidth_bytes_per_s", "l2_bandwidth_bytes_per_s", "peak_tflops"),
-    *("source", "fp64_clock_hz"),  # the last is read by tests alone: the clock that the peak in FP64 is stated at
+    *("nvlink_bytes_per_s", "source"),
+    "fp64_clock_hz",  # is read by tests alone: the clock that the peak in FP64 is stated at
 }
 RATES = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
 _SHAPE = re.compile(r" \d+x\d+x\d+$")  # of an instruction, after its family

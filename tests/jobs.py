@@ -9,6 +9,7 @@ import numpy as np
 from builders import MS, TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.identity import Identity, Rank, alias_of
+from tcprof.nsys import schema
 from tcprof.ranks.reduce import ReducedRank, reduce_file
 from tcprof.sources.nsys_sqlite.export import write_identity
 
@@ -55,6 +56,7 @@ def make_job(
     other_work: int | None = None,
     power_w: Sequence[int] | None = None,
     job: str = "one",
+    message: int | None = None,
 ) -> list[Path]:
     """Write the recording of each rank.
 
@@ -72,6 +74,7 @@ def make_job(
             how busy their GPUs are.
         power_w: What the GPU of each rank draws.
         job: What the scheduler calls the job.
+        message: Bytes of each collective.
     """
     folder.mkdir(exist_ok=True)
     work = np.asarray(work_us) * US
@@ -99,7 +102,11 @@ def make_job(
                 builder.kernel(GEMM, low, high, launched=begin + 10 + number)
             builder.kernel(NORM, edges[-1], edges[-1] + US, launched=begin + 10 + count)
             name = names[rank] if names else NCCL
-            builder.kernel(name, edges[-1] + US, end, launched=begin + 11 + count, stream=9)
+            launched = begin + 11 + count
+            if message:
+                payload = f'{{"NCCL communicator ID":7,"{schema.MESSAGE_SIZE}":{message}}}'
+                builder.range("ncclAllReduce", launched - 1, launched + 1, domain=schema.NCCL_DOMAIN, payload=payload)
+            builder.kernel(name, edges[-1] + US, end, launched=launched, stream=9)
             builder.launch(begin + 20 + count, 1_000_000 + step, returned=end - 40, name="cudaStreamSynchronize_v3020")
         if other_work is not None:
             shown_from = begins if rank == other_work else begins + waits[rank]

@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from builders import TraceBuilder
+from jobs import NCCL
 
+from tcprof.nsys import schema
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.store import read_job
 from tcprof.ranks.waiting import align_clocks, match_collectives
@@ -82,3 +85,28 @@ def test_a_recorded_job_of_two_dimensions():
     assert len(job.collectives) == 4 * 13 * 88
     assert job.clocks["error_ns"].max() < 30 * US  # 63 ms while all four were taken to be together
     assert not job.ranks["straggler"].any()
+
+
+@pytest.mark.parametrize(
+    ("messages", "launches", "sizes"),
+    [
+        ([("100", 10, 20)], [15, 30], [100, None]),
+        ([("10", 10, 11), ("20", 12, 13)], [15], [30]),  # in a group
+        ([("7", 10, 11), ("40", 20, 30)], [25], [40]),  # after one that launched nothing
+        ([("7", 10, 11)], [15, 16], [None, None]),  # a group of two kernels
+        ([("5", 10, None)], [15], [5]),
+        *(([(wrong, 10, 20)], [15], [None]) for wrong in ('"5"', "-5", "1.5", str(1 << 60))),
+    ],
+)
+def test_kernels_of_nccl_move_the_messages_of_their_ranges(messages, launches, sizes, tmp_path):
+    builder = TraceBuilder()
+    for size, start, end in messages:
+        payload = f'{{"NCCL communicator ID":7,"{schema.MESSAGE_SIZE}":{size}}}'
+        builder.range("ncclAllGather", start, end, domain=schema.NCCL_DOMAIN, payload=payload)
+        builder.range("of the program", 14, 16, payload=payload)
+    for launched in launches:
+        builder.kernel(NCCL, 2000 + launched, 2001 + launched, launched=launched)
+    source = builder.kernel("gemm", 3000, 3001, launched=14).trace(tmp_path)
+    moved = source.activities()["moved_bytes"]
+    assert moved.astype(object).where(moved.notna(), None).tolist() == [*sizes, None]
+    assert [value.what for value in source.wrong()] == ["invalid message sizes"] * (sizes == [None])

@@ -29,7 +29,6 @@ from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import Profiling, Times, find_pace, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
-from tcprof.ranks.waiting import sum_kinds
 from tcprof.sources.registry import JOB_FILE
 from tcprof.units import format_ns
 
@@ -574,11 +573,25 @@ def test_recorded_jobs(job, cause, saves_ms):
 
 
 def test_collectives_are_summed_by_kernel(tmp_path):
-    (row,) = sum_kinds(join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0])).collectives).to_dict("records")
+    (row,) = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0])).kinds.to_dict("records")
+    assert np.isnan([row["data_bytes"], row["bus_bandwidth"], row["link_pct"]]).all()
     assert (row["name"], row["launch_count"]) == (NCCL, 1)
     assert row["transfer_ns"] == pytest.approx(TRANSFER, abs=US)
     assert row["wait_ns"] == pytest.approx(300 * US, rel=0.1), "three of four ranks wait for the input of one"
     assert row["duration_ns"] == row["wait_ns"] + row["transfer_ns"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted", "crossing"), [("AllReduce", 1, 1.5), ("AllGather", 4, 0.75), ("ReduceScatter", 4, 0.75)]
+)
+def test_bandwidths_are_those_of_nccl_tests(kind, counted, crossing, tmp_path):
+    names = [f"ncclDevKernel_{kind}_RING_LL(ncclDevKernelArgsStorage<4096ul>)"] * 4
+    files = make_job(tmp_path, EQUAL, names=names, message=3_000_000)
+    (row,) = join(files).kinds.to_dict("records")
+    assert row["data_bytes"] == counted * 3_000_000
+    assert row["algorithm_bandwidth"] == pytest.approx(row["data_bytes"] / row["transfer_ns"] * 1e9)
+    assert row["bus_bandwidth"] == pytest.approx(crossing * row["algorithm_bandwidth"])
+    assert np.isnan(join(files[:3]).kinds["bus_bandwidth"]).all(), "how many ranks take part is not known"
 
 
 @pytest.mark.parametrize(

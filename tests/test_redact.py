@@ -75,6 +75,7 @@ def recording_with_secrets() -> TraceBuilder:
     }
     for number, text in strings.items():
         builder.row(schema.STRINGS, id=number, value=text)
+    builder.range("sum", 1, 2, payload=f'{{"host":"build-host-7", "{schema.MESSAGE_SIZE}": 512, "id":93847}}')
     builder.row("PROCESSES", globalPid=1, pid=1000, name="/home/alice/bin/python")
     builder.row("ThreadNames", nameId=9_003, priority=0, globalTid=1)
     builder.row("ProcessStreams", globalPid=1, filenameId=9_002, contentId=9_001)
@@ -104,6 +105,7 @@ def test_nothing_private_is_left(tmp_path):
     assert source.read_bytes() == before
     copy = target.read_bytes()
     assert [secret for secret in SECRETS if secret.encode() in copy] == []
+    assert f'{{"{schema.MESSAGE_SIZE}":512}}' in texts_in(target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.sqlite", "trace.sqlite"]
 
 
@@ -120,7 +122,7 @@ def test_what_was_left_out_is_counted_by_kind(tmp_path):
         Kind.HARDWARE: 1,
         Kind.MESSAGES: 2,
         Kind.SETTINGS: 1,
-        Kind.TEXTS: 2,  # strings that nothing names: [Unknown], and a command line
+        Kind.TEXTS: 3,  # strings that nothing names: [Unknown], and a command line; a payload
     }
     assert redaction.tables == ("ProcessStreams", "SOMETHING_NEW", "ThreadNames")
     assert (redaction.names.nvtx.count, redaction.names.kernels.count) == (0, 0)

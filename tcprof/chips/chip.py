@@ -16,6 +16,7 @@ IN_FP16 = "_in_fp16"  # behind a precision: where sums in FP16 have a rate of th
 UNKNOWN = float("nan")
 DATA = Path(__file__).parent / "data"
 
+_STATED = ("sm_count", "boost_clock_hz", "bandwidth_bytes_per_s", "nvlink_bytes_per_s")
 _VENDOR = "NVIDIA "  # before the names of boards, but not in older exports
 
 
@@ -48,6 +49,7 @@ class Board:
     sm_count: float = UNKNOWN  # streaming multiprocessors
     boost_clock_hz: float = UNKNOWN  # the SM clock that its peaks are stated at
     bandwidth_bytes_per_s: float = UNKNOWN  # of its memory
+    nvlink_bytes_per_s: float = UNKNOWN  # in one direction
     l2_bandwidth_bytes_per_s: float = UNKNOWN  # the most that its L2 cache was seen to give
     peak_tflops: Mapping[str, float] = field(default_factory=dict)  # stated peaks, dense, by precision
     source: str = ""  # where this is known from
@@ -226,7 +228,7 @@ def _board(name: str, entry: dict[str, Any], sources: dict[str, str]) -> Board:
     l2_bandwidth = entry.get("l2_bandwidth_bytes_per_s")
     return Board(
         tuple(entry.get("names", [name])),
-        **{key: float(entry.get(key, UNKNOWN)) for key in ("sm_count", "boost_clock_hz", "bandwidth_bytes_per_s")},
+        **{key: float(entry.get(key, UNKNOWN)) for key in _STATED},
         l2_bandwidth_bytes_per_s=float(l2_bandwidth["value"]) if l2_bandwidth else UNKNOWN,
         peak_tflops=entry.get("peak_tflops", {}),
         source=sources[entry["source"]],

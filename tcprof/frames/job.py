@@ -88,19 +88,36 @@ COLLECTIVES = Schema(
             "Share of the GPU's SMs that its blocks occupy, at one block per SM; unknown if the number of blocks or "
             "SMs is unknown."
         ),
+        Float("message_bytes").means(
+            "Size of its messages, as NCCL's NVTX ranges give it: what a rank contributes to an all-gather or receives "
+            "from a reduce-scatter; unknown if that was not recorded."
+        ),
     ),
     key=("rank", "step", "place"),
 )
 
 COLLECTIVE_KINDS = Schema(
     "collective_kinds",
-    "The collectives of one kernel, means per step and rank. How many bytes they move is unknown.",
+    "The collectives of one kernel, means per step and rank. Data and bandwidths are those of nccl-tests, "
+    "and unknown if no message sizes were recorded or a rank is missing.",
     (
         Text("name").means("The kernel's name."),
         Float("launch_count", title="Per step").means("How many a step has."),
         Float("duration_ns", title="Time").means("How long they run, beside other kernels or not."),
         Float("wait_ns", title="Waiting").means("Part of duration_ns spent waiting for the last rank to start."),
         Float("transfer_ns", title="Transfer").means("The rest of duration_ns: how long they run on the last rank."),
+        Float("data_bytes", title="Data").means(
+            "Their size; of all-gathers and reduce-scatters, that of all ranks together."
+        ),
+        Float("algorithm_bandwidth", title="Algorithm BW", unit="B/s").means("data_bytes per second of transfer_ns."),
+        Float("bus_bandwidth", title="Bus BW", unit="B/s").means(
+            "algorithm_bandwidth times what crosses each rank's link per byte: 2(n-1)/n in an all-reduce of n ranks, "
+            "(n-1)/n in an all-gather or reduce-scatter."
+        ),
+        Float("link_pct", title="Of NVLink").means(
+            "bus_bandwidth as a share of the stated NVLink bandwidth in one direction; unknown for boards without a "
+            "figure in tcprof, and for ranks on several hosts."
+        ),
     ),
     key=("name",),
 )

@@ -221,7 +221,9 @@ ACTIVITIES = Schema(
         Number("correlation").means("Number of the launch within the process; -1 if there is none."),
         START,
         END,
-        Float("moved_bytes").means("Size of a copy or memset; unknown for others."),
+        Float("moved_bytes").means(
+            "Size of a copy or memset, or of the messages of an NCCL kernel, where recorded; unknown for others."
+        ),
         Category("host_memory").means(
             "Kind of a copy's host memory: pageable, pinned or managed; empty for other activities, and if not "
             "recorded."

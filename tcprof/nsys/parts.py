@@ -16,6 +16,7 @@ _OTHER_TABLES = ",".join(
     [*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"]
 )
 _MARGIN_NS = 100_000_000
+_PAYLOADS = ("--include-json=true", "--include-blobs=true")  # of NCCL's ranges: the sizes of messages
 _IN_STEPS = (
     f"WHERE eventType = {schema.NVTX_START_END} AND domainId IN (SELECT domainId FROM {schema.NVTX.name} "  # noqa: S608
     f"WHERE eventType = {schema.NVTX_DOMAIN_CREATE} "
@@ -36,7 +37,9 @@ def export_report(nsys: Nsys, report: Path, made: Path, *, from_steps: bool = Fa
         path.unlink(missing_ok=True)
         return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={path}", *options, str(report)])
 
-    done = export(made, f"--tables={_OTHER_TABLES}")
+    done = export(made, f"--tables={_OTHER_TABLES}", *_PAYLOADS)
+    if done.status != 0:  # an nsys that does not know one of these options
+        done = export(made, f"--tables={_OTHER_TABLES}")
     with suppress(sqlite3.Error):
         tables = _list_tables(made) if done.status == 0 and made.exists() else set()
         if _SAMPLES in tables or (tables and _METRIC_NAMES not in tables):

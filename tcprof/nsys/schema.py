@@ -81,7 +81,7 @@ METRICS = _table("GPU_METRICS", "timestamp:time typeId metricId:metric value")
 GENERIC_TYPES = _table("GENERIC_EVENT_TYPES", "typeId", "data")
 GENERIC_EVENTS = _table("GENERIC_EVENTS", "genericEventId rawTimestamp:time timestamp:time typeId", "data")
 
-NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text")
+NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text jsonText")
 API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start:time end:time globalTid correlationId:number nameId")
 _ACTIVITY = "start:time end:time deviceId:gpu streamId:number correlationId:number globalPid "
 KERNELS = _table(
@@ -97,7 +97,7 @@ ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
 # Columns that every known version with the table has.
 ALWAYS: dict[str, frozenset[str]] = {
-    NVTX.name: frozenset(NVTX.columns.keys()) - {"domainId", "textId"},
+    NVTX.name: frozenset(NVTX.columns.keys()) - {"domainId", "textId", "jsonText"},
     **{
         table.name: frozenset(table.columns.keys())
         for table in (STRINGS, API_CALLS, METRICS, METRIC_NAMES, CUDA_DEVICES, CAPTURE, DIAGNOSTICS)
@@ -129,6 +129,9 @@ DRIVER_LOG = _table(
 CLOCK_LIMITS = {"temperature": 0x20 | 0x40, "power": 0x4 | 0x80, "hardware": 0x8, "setting": 0x2 | 0x10 | 0x100}
 
 ANNOTATION_DOMAIN = "tcprof"  # of NVTX, as tcprof.annotate.steps has it
+NCCL_DOMAIN = "NCCL"
+# In the JSON of NCCL's ranges: of an all-gather what a rank contributes, of a reduce-scatter what it receives.
+MESSAGE_SIZE = "Message size [bytes]"
 
 # NVTX_EVENTS.eventType
 NVTX_MARK = 34
@@ -163,8 +166,15 @@ HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
 SAMPLE_ROW = 0
 DIAGNOSTIC_ROW = 2
 
+_MESSAGE_SIZE = re.compile(rf'"{re.escape(MESSAGE_SIZE)}"\s*:\s*([0-9]{{1,16}})\s*[,}}]')
 # What differs from every known version: reading past it would be silence.
 _CONSTANTS = "ENUM_"  # begins the names of nsys's tables of constants
+
+
+def parse_message_size(payload: str) -> int | None:
+    """Parse the size in bytes from the payload of a range of NCCL's domain; None where it has no sound one."""
+    match = _MESSAGE_SIZE.search(payload)
+    return int(match[1]) if match and int(match[1]) <= _LIMITS["memory"].high else None
 
 
 def find_drift(columns: Mapping[str, Collection[str]], unread: Mapping[str, Collection[str]]) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.arrays import Bools, Floats
+from tcprof.chips import find_chip
 from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
 from tcprof.ranks.reduce import ReducedRank
@@ -27,7 +28,7 @@ from tcprof.ranks.stragglers import (
     price_ranks,
     price_together,
 )
-from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, time_held
+from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, sum_kinds, time_held
 from tcprof.untrusted import one_line
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
@@ -64,6 +65,7 @@ class Job:
     rank_steps: pd.DataFrame
     rank_parts: pd.DataFrame
     collectives: pd.DataFrame  # those that ranks take part in together
+    kinds: pd.DataFrame  # see ``COLLECTIVE_KINDS``
     clocks: pd.DataFrame  # see ``align_clocks``
     world_size: int  # how many ranks the job has, as far as they say; else how many are here
     failures: tuple[Failure, ...]
@@ -101,6 +103,7 @@ def join_ranks(
         steps.sort_values(["rank", "step"], ignore_index=True),
         parts,
         matched,
+        sum_kinds(matched, _find_link(ranks), is_complete=world <= len(chosen)),
         align_clocks(matched),
         max(world, len(chosen)),
         tuple(failures),
@@ -113,6 +116,12 @@ def join_frames(ranks: Sequence[ReducedRank], name: str, schema: Schema) -> pd.D
     frames = [getattr(rank, name) for rank in ranks]
     numbers = np.array([rank.rank.rank if rank.rank else -1 for rank in ranks], dtype=np.int64)
     return schema.conform(schema.concat(frames).assign(rank=np.repeat(numbers, [len(frame) for frame in frames])))
+
+
+def _find_link(ranks: pd.DataFrame) -> float:
+    """Find the bandwidth of the links between ranks of one host, all with the same board; NaN where unknown."""
+    links = {find_chip("", gpu).board.nvlink_bytes_per_s for gpu in ranks["gpu_name"].unique()}
+    return links.pop() if len(links) == 1 and ranks["host"].nunique() == 1 else np.nan
 
 
 def _explain_none(failures: Sequence[Failure]) -> InputError:

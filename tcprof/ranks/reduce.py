@@ -217,6 +217,7 @@ def _list_collectives(analysis: Analysis, gpu: int, launched: pd.DataFrame, step
             "start_ns": begin[order],
             "duration_ns": rows["duration_ns"].to_numpy()[order],
             "sm_pct": _sm_shares(analysis, gpu)[rows["kernel"].to_numpy()[order]],
+            "message_bytes": analysis.activities["moved_bytes"].to_numpy()[rows["activity"].to_numpy()[order]],
         }
     ).head(MOST_COLLECTIVES)
     return COLLECTIVES.conform(frame.assign(place=frame.groupby("step").cumcount()))

@@ -4,6 +4,8 @@ A collective ends when its slowest rank has come. What it takes longer on a rank
 it is waiting; that shortest duration is the transfer. Durations need no common clock.
 """
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,17 @@ from tcprof.frames import COLLECTIVE_KINDS
 # Ranks that take part in a collective together leave it within 0.3 to 20 us, by the medians of 18 jobs on one host.
 _APART_NS = 50_000
 _MOST_STEPS = 32  # in which they are compared
+# By the kind in a kernel's name, as in https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: whether a
+# message is one rank's part of the data, and how often the data crosses each link, times (n-1)/n for n ranks; None for
+# once.
+_TRAFFIC = {
+    "AllReduce": (False, 2),
+    "AllGather": (True, 1),
+    "ReduceScatter": (True, 1),
+    "Broadcast": (False, None),
+    "Reduce": (False, None),
+}
+_KIND = re.compile(rf"_({'|'.join(_TRAFFIC)})_")
 _TOGETHER = ["group", "partners", "name", "nth", "step"]
 
 
@@ -43,7 +56,7 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
 
     Returns:
         Their rows with ``nth``, of those of a step with the same name; ``partners``, the first of the ranks that take
-        part together; ``wait_ns``; and whether the rank ``is_last`` to start it.
+        part together, and ``partner_count``; ``wait_ns``; and whether the rank ``is_last`` to start it.
     """
     rows = collectives.sort_values(["rank", "step", "place"])
     rows = rows.assign(group=rows["rank"].map(group), nth=rows.groupby(["rank", "step", "name"]).cumcount())
@@ -56,7 +69,8 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
             size.loc[collective.index] = collective["rank"].map(partners.map(partners.value_counts()))
     together = rows.groupby(_TOGETHER, sort=False)["duration_ns"]
     complete = (together.transform("size") == size).to_numpy() & (size > 1).to_numpy()
-    rows = rows.assign(wait_ns=rows["duration_ns"] - together.transform("min"))[complete].sort_index()
+    waits = {"wait_ns": rows["duration_ns"] - together.transform("min"), "partner_count": size}
+    rows = rows.assign(**waits)[complete].sort_index()
     first = rows.groupby(_TOGETHER, sort=False)["duration_ns"].idxmin()
     return rows.assign(is_last=rows.index.isin(first))
 
@@ -103,11 +117,29 @@ def _distance(periods: Floats, reference: Floats) -> Floats:
     return apart
 
 
-def sum_kinds(matched: pd.DataFrame) -> pd.DataFrame:
-    """Sum the collectives of each kernel, see ``COLLECTIVE_KINDS``, longest first."""
+def sum_kinds(matched: pd.DataFrame, link: float, *, is_complete: bool) -> pd.DataFrame:
+    """Sum the collectives of each kernel, see ``COLLECTIVE_KINDS``, longest first.
+
+    Args:
+        matched: See ``match_collectives``.
+        link: The most bytes a second, in one direction, between each rank and the others; NaN where unknown.
+        is_complete: Whether all ranks are here, so that ``partner_count`` is of all that take part together.
+    """
     rows = matched.assign(transfer_ns=matched["duration_ns"] - matched["wait_ns"], launch_count=1.0)
     steps = len(rows[["rank", "step"]].drop_duplicates())
-    sums = rows.groupby("name")[[*COLLECTIVE_KINDS.names[1:]]].sum() / max(steps, 1)
+    sums = rows.groupby("name")[["launch_count", "duration_ns", "wait_ns", "transfer_ns"]].sum() / max(steps, 1)
+    for name, of_kind in rows.groupby("name"):
+        kind = _KIND.search(str(name))
+        if kind and is_complete:
+            is_part, crossings = _TRAFFIC[kind[1]]
+            ranks = of_kind["partner_count"]
+            data = of_kind["message_bytes"] * (ranks if is_part else 1)
+            crossing = data * crossings * (1 - 1 / ranks) if crossings else data
+            time_s = of_kind["transfer_ns"].where(data.notna()).sum() / 1e9
+            sums.loc[name, "data_bytes"] = data.sum(skipna=False) / steps
+            sums.loc[name, "algorithm_bandwidth"] = data.sum() / time_s if time_s else np.nan
+            sums.loc[name, "bus_bandwidth"] = crossing.sum() / time_s if time_s else np.nan
+            sums.loc[name, "link_pct"] = 100 * sums.loc[name, "bus_bandwidth"] / link
     return COLLECTIVE_KINDS.conform(sums.sort_values("duration_ns", ascending=False).reset_index())
 
 

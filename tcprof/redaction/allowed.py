@@ -50,7 +50,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     **{table.name: {"name", "value"} for table in SETTINGS_TABLES},
     schema.CAPTURED.name: {"name"},
     schema.METRIC_NAMES.name: {"metricName"},
-    schema.NVTX.name: {"text"},
+    schema.NVTX.name: {"text", "jsonText"},
     schema.GPUS.name: {"name", "chipName"},
     schema.CUDA_GPUS.name: {"name"},
     schema.SESSION_START.name: {"utcTime"},
@@ -179,6 +179,8 @@ def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         if column.name != schema.RUN.c.value.name:
             return column
         return sa.func.copied_fact(as_bytes(column.table.c.name), sa.func.unless_private(text))
+    if column.name == schema.NVTX.c.jsonText.name:
+        return sa.func.copied_payload(text)
     if table in (
         schema.NVTX.name,
         schema.CAPTURED.name,

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from tcprof.identity import alias_of, plain_fact
 from tcprof.nsys.opening import decode
+from tcprof.nsys.schema import MESSAGE_SIZE, parse_message_size
 from tcprof.redaction.gpu_names import is_gpu_name
 
 _LONGEST = 100
@@ -45,6 +46,12 @@ def copied_fact(name: str, value: str) -> str:
     return value if is_usual else alias_of("program", value)
 
 
+def copied_payload(payload: str) -> str:
+    """Return a payload of NVTX as a copy has it: with the size of NCCL's message alone."""
+    size = parse_message_size(payload)
+    return "" if size is None else f'{{"{MESSAGE_SIZE}":{size}}}'
+
+
 def is_own_json(text: str) -> bool:
     """Tell whether a text is JSON of such words and of numbers, as nsys 2022 wrote samples."""
     return len(text) <= _JSON_LONGEST and _JSON_CHARACTERS.fullmatch(text) is not None and _has_own_words(text)
@@ -72,6 +79,9 @@ def set_functions(connection: sqlite3.Connection) -> None:
         "is_own": (1, lambda value: is_own(decode(value))),
         "is_own_json": (1, lambda value: is_own_json(decode(value))),
     }
+    connection.create_function(
+        "copied_payload", 1, lambda value: value if value is None else copied_payload(decode(value))
+    )
     connection.create_function("copied_fact", 2, lambda name, value: value and copied_fact(decode(name), value))
     for name, (arguments, function) in functions.items():
         connection.create_function(name, arguments, partial(_of_bytes, function), deterministic=True)

@@ -12,7 +12,6 @@ from tcprof.frames import COLLECTIVE_KINDS, RANKS, Column, Quantity
 from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
-from tcprof.ranks.waiting import sum_kinds
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.changes import CHANGE_HEADINGS, quantity_row
 from tcprof.views.document import VERDICT, WARNINGS, Chapter, Document, HeatMap, Medium, Notes, Only, Section
@@ -66,7 +65,7 @@ def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = (
         "job": job.whole,
         "ranks": job.ranks,
         "rank_steps": job.rank_steps,
-        "collective_kinds": sum_kinds(job.collectives),
+        "collective_kinds": job.kinds,
         "clocks": job.clocks.rename_axis("rank").reset_index(),
         "failures": [vars(failure) for failure in job.failures],
         "warnings": job.warnings,
@@ -110,7 +109,8 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
 
 
 def _list_kinds(job: Job) -> tuple[Table, ...]:
-    kinds, columns = sum_kinds(job.collectives), COLLECTIVE_KINDS.columns[1:]
+    kinds = job.kinds
+    columns = [column for column in COLLECTIVE_KINDS.columns[1:] if kinds[column.name].notna().any()]
     rows = [
         Row(short_name(row["name"]), tuple(Cell.of_column(row, column) for column in columns))
         for row in kinds.to_dict("records")

@@ -51,6 +51,32 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
     return ACTIVITIES.conform(frame)
 
 
+def size_messages(activities: pd.DataFrame, launches: pd.DataFrame, messages: pd.DataFrame) -> pd.DataFrame:
+    """Give NCCL's kernels the size of what they move, as ``moved_bytes``, from ``read_messages``.
+
+    A kernel moves the message of the range in which it was launched or, in a group, those of its thread since the
+    kernel before. Where several kernels move them, the size of each stays unknown.
+    """
+    key, thread = ["process", "correlation"], ["process", "thread"]
+    is_nccl = activities["name"].isin([name for name in activities["name"].cat.categories if "nccl" in name])
+    rows = np.flatnonzero(is_nccl)
+    kernels = pd.MultiIndex.from_frame(activities.iloc[rows][key])
+    launches = launches[pd.MultiIndex.from_frame(launches[key]).isin(kernels)].sort_values("start_ns")
+    launches = launches.rename(columns={"start_ns": "launched_ns"})[[*thread, "correlation", "launched_ns"]]
+    times = {"left_on": "start_ns", "right_on": "launched_ns", "direction": "forward"}
+    given = pd.merge_asof(messages, launches, by=thread, **times).dropna(subset="launched_ns")
+    is_around = (given["end_ns"] >= given["launched_ns"]).rename("alone")
+    is_alone = is_around.groupby([given[name] for name in key]).transform("any")
+    of_kernel = given[is_around | ~is_alone].assign(alone=is_alone).groupby(key)
+    launches = launches.set_index(key)
+    launches["size_bytes"] = of_kernel["size_bytes"].agg(lambda size: size.sum(skipna=False))
+    has_none = launches["size_bytes"].isna().groupby([launches.index.get_level_values(0), launches["thread"]])
+    shares = (has_none.shift(-1).fillna(0) != 0) & ~of_kernel["alone"].any().reindex(launches.index, fill_value=False)
+    moved = activities["moved_bytes"].to_numpy(copy=True)
+    moved[rows] = launches["size_bytes"].where(~shares).reindex(kernels)
+    return activities.assign(moved_bytes=moved)
+
+
 def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, Any]:
     """Cut the ends of work that overruns the next work in its stream."""
     stream = pd.DataFrame({name: columns[name] for name in _OF_LAUNCH}).groupby(list(_OF_LAUNCH), sort=False).ngroup()

@@ -29,8 +29,9 @@ from tcprof.sources.nsys_sqlite.events import (
     read_calls,
     read_graph_nodes,
     read_launches,
+    size_messages,
 )
-from tcprof.sources.nsys_sqlite.nvtx import read_captured, read_clocks, read_marks, read_ranges
+from tcprof.sources.nsys_sqlite.nvtx import read_captured, read_clocks, read_marks, read_messages, read_ranges
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.samples import ends_of, read_samples
 
@@ -150,7 +151,9 @@ class NsysExport:
 
     def activities(self) -> pd.DataFrame:
         """Read work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
-        return read_activities(self._database, self._gpu_numbers())
+        activities = read_activities(self._database, self._gpu_numbers())
+        messages = read_messages(self._database)
+        return activities if messages.empty else size_messages(activities, self.api_calls(), messages)
 
     def diagnostics(self, without_private: Clean) -> pd.DataFrame:
         """Read nsys's messages on the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""

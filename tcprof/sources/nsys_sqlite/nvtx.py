@@ -90,6 +90,36 @@ def read_marks(database: Database) -> pd.DataFrame:
     return MARKS.conform(pd.DataFrame(columns)[is_ours])
 
 
+def read_messages(database: Database) -> pd.DataFrame:
+    """Read NCCL's messages: process, thread, when the range of each began and ended, and ``size_bytes``."""
+    if not database.has_column(schema.NVTX, "jsonText"):
+        return pd.DataFrame()
+    query = Query(
+        schema.NVTX,
+        required=("start", "eventType", "globalTid"),
+        optional={"end": OPEN, "domainId": UNKNOWN},
+        texts=("jsonText",),
+        among=("eventType", (schema.NVTX_PUSH_POP, schema.NVTX_START_END)),
+        where=schema.NVTX.c.jsonText.contains(schema.MESSAGE_SIZE),
+    )
+    rows = database.read(query)
+    process = database.processes(rows["globalTid"])
+    encoded = rows["jsonText"].dictionary_encode()
+    sizes = [schema.parse_message_size(text) for text in texts(encoded.dictionary)]
+    frame = pd.DataFrame(
+        {
+            "process": process,
+            "thread": rows["globalTid"] & 0xFFFFFF,
+            "start_ns": rows["start"],
+            "end_ns": rows["end"],
+            "size_bytes": np.array([*sizes, np.nan], dtype=np.float64)[encoded.indices.to_numpy()],
+        }
+    )
+    frame = frame[np.asarray(_domains(database, process, rows["domainId"]) == schema.NCCL_DOMAIN)]
+    database.tell(schema.NVTX, "jsonText", "invalid message sizes", int(frame["size_bytes"].isna().sum()), kept=True)
+    return frame.sort_values("start_ns", ignore_index=True)
+
+
 def read_captured(database: Database) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the ranges and marks that the annotation kept while streams were captured: see ``write_captured``."""
     rows = database.read(Query(schema.CAPTURED, ("kind", "globalTid", "begin", "until"), texts=("name",)))
