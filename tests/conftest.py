@@ -186,7 +186,7 @@ def _once(function: Callable[..., Any], made: dict[Any, Any], key_of: Callable[.
 
 def _recording_key(path: Any, **options: object) -> object:
     path = Path(path)
-    if path.suffix != ".sqlite" or not path.is_file():
+    if path.suffix not in (".sqlite", ".json") or not path.is_file():
         return None
     return path.name, hashlib.sha256(path.read_bytes()).digest(), *map(repr, options.values())
 

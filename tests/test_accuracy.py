@@ -80,6 +80,7 @@ def test_errors_of_fixtures_with_few_steps(name):
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
 
+@pytest.mark.slow
 def test_flop_of_a_transformer_are_what_its_sizes_say():
     kernels = tcprof.read(ROOT / "fixtures" / "transformer_eager.sqlite", warm_up="all").kernels_by_path
     groups = kernels["name"].map(
@@ -102,6 +103,7 @@ def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say():
     assert (steps["tensor_flop"] / steps["instance_count"]).to_numpy() == pytest.approx(8 * 2 * 2048**3, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_nothing_in_float32_is_a_tensor_kernel():
     assert not tcprof.read(ROOT / "fixtures" / "mnist_fp32.sqlite").kernels["tensor_kernel"].any()
 

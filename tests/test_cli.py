@@ -69,6 +69,7 @@ def test_rows_are_selected(run):
     assert "is not a regular expression" in wrong.err
 
 
+@pytest.mark.slow
 def test_windows_differ(run):
     lengths = {}
     for window in ("gpu", "host", "busy"):

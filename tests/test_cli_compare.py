@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from builders import AMP, FIXTURES, FP32, TraceBuilder
+from slow import first
 
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
@@ -72,6 +73,7 @@ def test_warnings_follow_the_verdict_and_precede_the_figures(run):
     assert [each.partition(" ")[0] for each in warnings] == ["GPU", "Run-to-run"]
 
 
+@pytest.mark.slow
 def test_a_side_is_called_by_its_label(run, tmp_path):
     out = run("compare", f"old={EAGER}", f"new code={COMPILED}").out
     assert re.search(r"new code .*0\.79", out)
@@ -206,7 +208,7 @@ def test_bad_input_is_told_with_what_to_do(run, tmp_path):
     assert run("compare", FP32, idle, "--allow-mismatch").status == 0
 
 
-@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("strict", first(1, [True, False]))
 def test_python_has_the_gate_of_the_command_line(run, slower, strict):
     conditions = ["time > +5%", "time > +20%", "kernel_time > +50%", "finding fp32-matmul"]
     options = [text for each in conditions for text in ("--fail-if", each)] + ["--strict"] * strict

@@ -44,6 +44,7 @@ def test_plotly_is_in_the_page_beside_it_or_on_the_network(run, recording, tmp_p
         assert len(pages[source]) < len(pages["embed"]) - len(pack_bundle()) + 1000
 
 
+@pytest.mark.slow
 def test_colours_may_be_chosen(run, recording, tmp_path):
     for theme, expected in (("auto", '<html lang="en">'), ("dark", '<html lang="en" data-theme="dark">')):
         run("report", recording, "-o", tmp_path / "page.html", "--theme", theme)

@@ -39,6 +39,7 @@ def test_gaps_of_a_range(run):
     assert all("optimizer" in path for path in paths)
 
 
+@pytest.mark.slow
 def test_unknown_range_is_refused(run):
     done = run("timeline", AMP, "--step", "nonsense")
     assert (done.status, done.out) == (2, "")

@@ -133,6 +133,7 @@ def test_clocks_on_time_are_left_alone():
     assert clocks["error_ns"].iloc[0] <= 250
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_is_a_fault(tmp_path):
     """By 30 µs, a third from the end: no line follows it."""
     world = steps(0, STEPS, **SPARSE)

@@ -3,6 +3,7 @@
 import pytest
 from builders import FIXTURES, MS, TraceBuilder
 from comparison_inputs import read_steps, render_page
+from slow import first
 
 import tcprof
 from tcprof.comparison import Side, compare
@@ -35,7 +36,9 @@ def blocks(icicle, side):
     return list(zip((KINDS[kind] for kind in data["kind"]), names, links, own["time"], own["active"], strict=True))
 
 
-@pytest.mark.parametrize(("base", "new"), [("transformer_eager", "transformer_compiled"), ("gan_fp32", "gan_fp16")])
+@pytest.mark.parametrize(
+    ("base", "new"), first(1, [("transformer_eager", "transformer_compiled"), ("gan_fp32", "gan_fp16")])
+)
 def test_the_whole_and_its_idle_time_are_those_of_the_parts_of_time(base, new):
     comparison, icicle = draw(read(base), read(new))
     data = view_comparison([judge_comparison(comparison)]).data
@@ -51,6 +54,7 @@ def test_the_whole_and_its_idle_time_are_those_of_the_parts_of_time(base, new):
         )
 
 
+@pytest.mark.slow
 def test_modules_have_the_figures_of_their_table():
     comparison, icicle = draw(read("llama"), read("llama"))
     data = view_comparison([judge_comparison(comparison)]).data["modules"]
@@ -98,6 +102,7 @@ def test_what_cannot_be_told_is_a_sentence(base, new, note):
     assert all(min(side["time"]) >= 0 and side["time"][0] > 0 for side in icicle.data["trees"][0]["sides"])
 
 
+@pytest.mark.slow
 def test_other_gpus_are_named(tmp_path):
     sides = [
         TraceBuilder().gpu(name=name).kernel("gemm", MS, 2 * MS).write(tmp_path, f"{name[-4:]}.sqlite")
@@ -107,6 +112,7 @@ def test_other_gpus_are_named(tmp_path):
     assert notes._GPUS.format("NVIDIA H100 PCIe and NVIDIA A100") in icicle.notes
 
 
+@pytest.mark.slow
 def test_a_gpu_on_which_one_side_has_no_work_has_a_sentence(tmp_path):
     sides = [read_steps(tmp_path, f"{gpu}.sqlite", gpus=(0, 1), busy=(gpu,)) for gpu in (0, 1)]
     comparison, icicle = draw(*sides)

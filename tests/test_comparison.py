@@ -192,6 +192,7 @@ def row(comparison, path, name):
     return rows[(rows["path"] == path) & (rows["quantity"] == name)].iloc[0]
 
 
+@pytest.mark.slow
 def test_a_shift_of_the_work_is_shown_and_a_smaller_one_is_not(tmp_path):
     base, faster, alike = (
         analyzed(runs(12, window=window, wobble=50), tmp_path, f"{window}.sqlite")
@@ -264,6 +265,7 @@ def test_other_clocks_lengths_and_numbers_of_steps_are_said(tmp_path):
     assert "clock" not in " ".join(cautions_of(compare(base, idle)))
 
 
+@pytest.mark.slow
 def test_instances_add_up_to_their_paths():
     analysis = tcprof.read(FIXTURES / "mlp_tf32.sqlite", warm_up="all")
     paths, instances = analysis.paths, analysis.instances
@@ -279,6 +281,7 @@ def test_instances_add_up_to_their_paths():
     assert without["busy_ns"].equals(instances["busy_ns"])
 
 
+@pytest.mark.slow
 def test_4_steps_are_the_steps_of_20(tmp_path):
     sides = analyzed(runs(20), tmp_path, "a.sqlite"), analyzed(runs(4, window=80_000), tmp_path, "b.sqlite")
     comparison = compare(*sides)

@@ -56,6 +56,7 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path):
     assert "CUDA graphs" in " ".join(judge_comparison(comparison).warnings)
 
 
+@pytest.mark.slow
 def test_a_change_that_may_be_chance_is_one_line_and_a_warning_names_the_remedy(tmp_path):
     found = judge_comparison(compare_with_longer_graphs(80_000, tmp_path))
     (verdict,) = found.verdict

@@ -167,6 +167,7 @@ def test_a_fault_of_the_new_recording_leaves_its_conditions_open(lossy, run):
     assert "Gate inconclusive" in done.err
 
 
+@pytest.mark.slow
 def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
     files = [
         steps().write(tmp_path, "base.sqlite"),

@@ -103,6 +103,7 @@ def test_the_values_are_means_of_the_sums_of_each_step(make):
     assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
 
 
+@pytest.mark.slow
 def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make):
     rows = totals(compare_modules([make(3, 40)], [make(3, 40, percent=60)], iterate=True))
     fc = rows.loc["Net.layers.*.fc"]

@@ -135,6 +135,7 @@ class TestMoreSides:
         for row in table.rows:
             assert [row.name, *(cell.text for cell in row.cells)] in page_of_several.rows
 
+    @pytest.mark.slow
     def test_a_table_for_each_time_that_verdicts_are_on(self):
         """Beside the ratio of step times, the table had that of the GPU windows of another comparison."""
         base, *others = (

@@ -94,6 +94,7 @@ def test_runs_are_counted_beside_copies(tmp_path):
     pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
 
 
+@pytest.mark.slow
 def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path, run):
     """As 'tcprof profile --repeat 2 --redact -o base' leaves them, of one run."""
     base, new = (make_side(tmp_path, name, path, [redact]) for name, path in (("base", BASE), ("new", NEW)))
@@ -145,6 +146,7 @@ def test_another_number_of_steps_or_gpus_is_another_recording(tmp_path, run):
     assert done.status == 0
 
 
+@pytest.mark.slow
 def test_no_two_fixtures_are_the_same_recording():
     marks = {path.name: take_fingerprint(NsysExport(path).activities()) for path in FIXTURES.glob("*.sqlite")}
     assert len(marks) > 20
