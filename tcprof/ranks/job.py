@@ -415,8 +415,11 @@ class Causes:
         rank, longer = row["rank"], row["compute_ns"] / usual["compute_ns"] - 1
         where = _name_largest(self._by_module.differences(rank), self._by_kernel.differences(rank))
         more_launches = self._launches[rank] / self._launches.reindex(self._usual["rank"]).median() - 1
+        # Beside its kernels other work cannot be seen, but samples count its FLOP as theirs; between them it can.
+        least_ns = max(_EXPLAINS * row["idle_ns"], _NOTABLE * row["step_time_ns"])
+        is_other = row["untraced_ns"] - usual["untraced_ns"] >= least_ns
         flop = [side["tensor_tflops"] * side["step_time_ns"] for side in (row, usual)]
-        more_flop = flop[0] / flop[1] - 1 if flop[1] > 0 else np.nan
+        more_flop = flop[0] / flop[1] - 1 if flop[1] > 0 and not is_other else np.nan
         slower_clock = usual["clock_hz"] / row["clock_hz"] - 1
         if max(more_launches, np.nan_to_num(more_flop)) >= _EXPLAINS * longer:
             amounts = [
@@ -430,10 +433,8 @@ class Causes:
         by_class = self._by_class.ratios(rank)
         slowest = max(by_class, key=lambda name: by_class[name], default="")
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
-        clock = " at the same clock" if np.isfinite(slower_clock) else ""
-        # Beside its kernels other work cannot be seen; between them it can.
-        least_ns = max(_EXPLAINS * row["idle_ns"], _NOTABLE * row["step_time_ns"])
-        is_other = row["untraced_ns"] - usual["untraced_ns"] >= least_ns
+        clocks = [units.format_hz(side["clock_hz"]) for side in (row, usual)]
+        clock = f" at {clocks[0]} (the others: {clocks[1]})" if np.isfinite(slower_clock) else ""
         why = _OTHER_WORK if is_other else "look for another program on its GPU, or for a slower GPU"
         return f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: {why}"
 
