@@ -5,6 +5,7 @@ import gc
 import hashlib
 import inspect
 import os
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -142,14 +143,16 @@ COMPARISONS: dict[tuple[object, ...], Any] = {}
 
 
 @pytest.fixture(scope="module")
-def shared_reads() -> Iterator[None]:
+def shared_reads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Reads each recording, and compares each two sides, once for all tests of the modules that use this.
 
     A recording is the same where its file has the same name and content, and the options are the same. For tests of
     what is made of an analysis: nothing changes one. What patches the analysis itself must not use it.
+    The processes of xdist leave the analyses of fixtures to each other.
     """
     with pytest.MonkeyPatch.context() as patch:
-        read_once = _once(reading.read, ANALYSES, _recording_key)
+        folder = tmp_path_factory.getbasetemp().parent if hasattr(request.config, "workerinput") else None
+        read_once = _once(_loading(reading.read, folder) if folder else reading.read, ANALYSES, _recording_key)
         for place in (reading, comparing):  # tcprof.read is looked up in the first
             patch.setattr(place, "read", read_once)
         compare_once = _once(comparison.compare, COMPARISONS, _sides_key)
@@ -182,6 +185,23 @@ def _once(function: Callable[..., Any], made: dict[Any, Any], key_of: Callable[.
         return made[key]
 
     return call_once
+
+
+def _loading(read: Callable[..., Any], folder: Path) -> Callable[..., Any]:
+    """The function, which loads what another process has left in the folder of a fixture."""
+
+    @functools.wraps(read)
+    def read_or_load(path: Any, *args: Any, **options: Any) -> Any:
+        if Path(path).parent != FOLDER:
+            return read(path, *args, **options)
+        asked = repr((Path(path).name, args, sorted(options.items())))
+        file = folder / f"{hashlib.sha256(asked.encode()).hexdigest()}.pickle"
+        if not file.exists():
+            (written := file.with_suffix(f".{os.getpid()}")).write_bytes(pickle.dumps(read(path, *args, **options)))
+            written.replace(file)
+        return pickle.loads(file.read_bytes())
+
+    return read_or_load
 
 
 def _recording_key(path: Any, **options: object) -> object:
