@@ -237,10 +237,13 @@ def left_out(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[b
 def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, sa.Table]) -> Any:
     """Select the numbers of strings in some columns, each a table and its column, of the rows that are kept."""
     statements = []
-    for name, column in columns:
-        if is_kept(name, tables) and column in tables[name].c:
-            numbers = sa.select(tables[name].c[column])
-            statements.append(numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers)
+    for name in dict.fromkeys(name for name, _ in columns if is_kept(name, tables)):
+        table = tables[name]
+        used = [table.c[column] for of_table, column in columns if of_table == name and column in table.c]
+        if used:  # all columns at once, since tables have millions of rows of few strings
+            rows = sa.select(*used).distinct()
+            distinct = (rows.where(wanted(table, tables)) if name == schema.NVTX.name else rows).cte()
+            statements += [sa.select(column) for column in distinct.c]
     return sa.union(*statements) if statements else sa.select(sa.literal(None))
 
 

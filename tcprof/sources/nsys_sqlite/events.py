@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
-from sqlalchemy import ColumnElement, Select, Table, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Table, func, or_, select
 
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, GRAPH_NODES, HOST_TO_DEVICE, WAITS
@@ -255,17 +255,12 @@ def read_launches(database: Database) -> pd.DataFrame:
     """Read the API calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
     calls = schema.API_CALLS
     started = _correlations(database)
-    if not database.has(calls) or started is None:
+    if not database.has(calls) or not len(started):
         return API_CALLS.empty()
-    rows = database.read(
-        Query(
-            calls,
-            required=("start", "globalTid", "correlationId"),
-            facts={"end": UNKNOWN},
-            where=calls.c.correlationId.in_(started),
-        )
-    )
-    start, thread, correlation, end = rows.values()
+    # SQLite would take longer to choose the launches than to hand over all calls.
+    rows = database.read(Query(calls, required=("start", "globalTid", "correlationId"), facts={"end": UNKNOWN}))
+    chosen = np.isin(rows["correlationId"], started)
+    start, thread, correlation, end = (rows.pop(name)[chosen] for name in tuple(rows))
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
     process = database.processes(thread)[order]
@@ -353,12 +348,8 @@ def _is_called(pattern: str) -> ColumnElement[bool]:
     return schema.API_CALLS.c.nameId.in_(select(names.id).where(named))
 
 
-def _correlations(database: Database) -> Select[Any] | None:
-    parts = [
-        select(table.c.correlationId)
-        for table in schema.ACTIVITY_TABLES
-        if database.has(table) and database.has_column(table, "correlationId")
-    ]
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else select(union_all(*parts).subquery().c.correlationId)
+def _correlations(database: Database) -> Ints:
+    """Read the numbers of the launches of all activities."""
+    queries = (Query(table, optional={"correlationId": UNKNOWN}) for table in schema.ACTIVITY_TABLES)
+    numbers = np.concatenate([database.read(query)["correlationId"] for query in queries])
+    return numbers[numbers != UNKNOWN]
