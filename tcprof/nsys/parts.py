@@ -78,11 +78,16 @@ def _find_work(export: Path, tables: set[str], from_steps: bool) -> tuple[int, i
 
 
 def _add_samples(export: Path, samples: Path) -> None:
-    """Add the samples, without the times of the GPU's own clock: a fifth of them, which nothing reads."""
-    columns = ", ".join(column.name for column in schema.METRICS.columns)
+    """Add the samples without what nothing reads, which is 44 % of them.
+
+    That is a second time, and of the type, 8 bytes, all but the 16 bits that tell the GPU and the kind of row.
+    """
+    types = f"typeId & {schema.TYPE_BITS}"
+    columns = ", ".join(column.name for column in schema.METRICS.columns).replace("typeId", f"{types} AS typeId")
     with closing(sqlite3.connect(export, isolation_level=None)) as connection:
         for setting in ("journal_mode = OFF", "synchronous = OFF"):  # made anew if it fails
             connection.execute(f"PRAGMA {setting}")
         connection.execute("ATTACH ? AS apart", (str(samples),))
         if connection.execute("SELECT 1 FROM apart.sqlite_master WHERE name = ?", (_SAMPLES,)).fetchone():
             connection.execute(f"CREATE TABLE main.{_SAMPLES} AS SELECT {columns} FROM apart.{_SAMPLES}")  # noqa: S608
+            connection.execute(f"UPDATE {_METRIC_NAMES} SET typeId = {types}")  # noqa: S608

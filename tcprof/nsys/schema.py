@@ -163,6 +163,7 @@ COPY_KINDS = {
 HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
 
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
+TYPE_BITS = 0xFFFF
 SAMPLE_ROW = 0
 DIAGNOSTIC_ROW = 2
 

@@ -163,7 +163,8 @@ def test_samples_of_a_long_start_are_left_out(report, monkeypatch, fake_nsys, wo
     made = find_export(report, lambda: fake_nsys, from_steps="step" in work)
     assert read_tables(made) == read_tables(whole)
     with closing(sqlite3.connect(made)) as connection:
-        times = connection.execute("SELECT DISTINCT timestamp / 100000000 FROM GPU_METRICS ORDER BY 1").fetchall()
+        query = "SELECT DISTINCT timestamp / 100000000 FROM GPU_METRICS JOIN TARGET_INFO_GPU_METRICS USING (typeId)"
+        times = connection.execute(f"{query} ORDER BY 1").fetchall()
         columns = [name for name, *_ in connection.execute("SELECT * FROM GPU_METRICS").description]
     assert [time for (time,) in times] == kept
     assert columns == schema.METRICS.columns.keys()  # without those that nothing reads

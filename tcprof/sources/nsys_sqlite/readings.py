@@ -160,7 +160,7 @@ def split_by_metric(rows: Columns, keys: Set[int]) -> dict[int, tuple[Ints, Ints
     """
     split = {}
     for kind in {key >> 16 for key in keys}:
-        is_kind = (rows["typeId"] & 0xFFFF) == kind
+        is_kind = (rows["typeId"] & schema.TYPE_BITS) == kind
         of_kind = slice(None) if is_kind.all() else is_kind
         times, values, metrics = (rows[name][of_kind] for name in ("timestamp", "value", "metricId"))
         period = int(np.argmax(np.append(metrics[1:] == metrics[:1], True))) + 1
@@ -183,7 +183,7 @@ def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[st
     for type_id, metric_id, name in zip(
         named["typeId"].tolist(), named["metricId"].tolist(), texts(named["metricName"]), strict=True
     ):
-        by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
+        by_type.setdefault(type_id & schema.TYPE_BITS, {})[name] = metric_id
     columns: dict[int, tuple[str, Metric]] = {}
     lost_keys: set[int] = set()
     for type_bits, metric_ids in by_type.items():
