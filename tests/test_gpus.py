@@ -51,6 +51,13 @@ def analysis(tmp_path_factory):
     return tcprof.read(builder.write(tmp_path_factory.mktemp("gpus"))).analysis
 
 
+def test_a_gpu_that_was_not_recorded_is_not_listed(tmp_path):
+    """An export names all GPUs of its machine, though one was recorded."""
+    builder = TraceBuilder().gpu(0).gpu(1).samples([10] * 60, gpu=1)
+    builder.kernel("gemm", 20_000, 30_000, launched=19_000, device=1)
+    assert tcprof.read(builder.write(tmp_path)).analysis.gpus["gpu"].tolist() == [1]
+
+
 def describe(analysis) -> pd.DataFrame:
     """The launches, by what their numbers stand for."""
     launched, activities, kernels = analysis.kernel_instances, analysis.activities, analysis.kernels

@@ -293,12 +293,16 @@ def _account(
 
 
 def list_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """List all GPUs, also those only in samples or activities; and the numbers of these, or at least of the first."""
+    """List the GPUs with samples or activities, or at least the first; and their numbers.
+
+    An export names all GPUs of its machine, though only some may have been recorded.
+    """
     used = {*samples["gpu"].unique(), *activities["gpu"].unique()}
     unnamed = sorted(used - set(gpus["gpu"]))
     rows = pd.DataFrame({"gpu": unnamed, "name": [f"GPU {gpu}" for gpu in unnamed], "chip": ""})
     gpus = GPUS.concat([gpus, GPUS.conform(rows)])
-    return gpus, [gpu for gpu in gpus["gpu"] if gpu in used] or gpus["gpu"].tolist()[:1] or [0]
+    gpus = (gpus[gpus["gpu"].isin(used)] if used else gpus[:1]).reset_index(drop=True)
+    return gpus, gpus["gpu"].tolist() or [0]
 
 
 def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
