@@ -1,6 +1,6 @@
 """Parameters of tests that repeat what others show: left out by default, and run by ``make test-all``."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -27,13 +27,21 @@ def first(count: int, parameters: Iterable[Any]) -> list[Any]:
 
 def one_each(parameters: Iterable[Any], place: int = 0) -> list[Any]:
     """The parameters, of which all are slow whose value at that place another has before them: more of its kind."""
-    seen: list[Any] = []
-
-    def mark(each: Any) -> Any:
+    every, seen = list(parameters), []
+    for number, each in enumerate(every):
         kind = (each.values if isinstance(each, MARKED) else each)[place]
+        kind = set(kind) if isinstance(kind, dict) else kind
         if kind in seen:
-            return slow([each])[0]
+            every[number : number + 1] = slow([each])
         seen.append(kind)
-        return each
+    return every
 
-    return [mark(each) for each in parameters]
+
+def first_of(count: int) -> Callable[..., pytest.MarkDecorator]:
+    """Parametrize by values of which those after the first ones are slow."""
+    return lambda names, values, **options: pytest.mark.parametrize(names, first(count, values), **options)
+
+
+def kinds(place: int) -> Callable[..., pytest.MarkDecorator]:
+    """Parametrize by values of which one of each kind is not slow."""
+    return lambda names, values, **options: pytest.mark.parametrize(names, one_each(values, place), **options)

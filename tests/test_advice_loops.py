@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-import pytest
 from builders import US, TraceBuilder
-from slow import one_each
+from slow import kinds
 
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.pricing.advice import Advice
@@ -50,29 +49,26 @@ def turns(
     return builder
 
 
-@pytest.mark.parametrize(
+@kinds(1)(
     ("builder", "rule"),
-    one_each(
-        [
-            (turns(MUL, ADD), "loop-over-tensors"),
-            (turns(MUL, ADD, sizes=1), ""),  # of one size: a loop over time, or of a solver
-            (turns(MUL, ADD, module="Net.layers", own_module=True), ""),
-            (turns(GATHER), ""),  # tables of embeddings
-            (turns(MUL, ADD, count=8), ""),
-            (turns(MUL, ADD, waits=True), ""),
-            (turns(GEMM, GEMM, CELL, sizes=1), "recurrent-cell"),
-            (turns(GEMM, NONZERO, sizes=1, waits=True), "boolean-masks"),
-            (turns(GEMM, NONZERO, NMS, sizes=1, waits=True), ""),  # how many boxes are left, only the GPU knows
-            (
-                turns(GEMM, ANY, sizes=1, module="Net.layers", own_module=True, waits=True),
-                "",
-            ),  # not in the backward pass
-            (turns(GEMM, MUL, sizes=1, module="Net.head"), "loop-in-module"),
-            (turns(GEMM, MUL, sizes=1, module="Net.layers", own_module=True), ""),
-            (turns(GEMM, MUL, sizes=1), ""),  # it may be layers
-        ],
-        place=1,
-    ),
+    [
+        (turns(MUL, ADD), "loop-over-tensors"),
+        (turns(MUL, ADD, sizes=1), ""),  # of one size: a loop over time, or of a solver
+        (turns(MUL, ADD, module="Net.layers", own_module=True), ""),
+        (turns(GATHER), ""),  # tables of embeddings
+        (turns(MUL, ADD, count=8), ""),
+        (turns(MUL, ADD, waits=True), ""),
+        (turns(GEMM, GEMM, CELL, sizes=1), "recurrent-cell"),
+        (turns(GEMM, NONZERO, sizes=1, waits=True), "boolean-masks"),
+        (turns(GEMM, NONZERO, NMS, sizes=1, waits=True), ""),  # how many boxes are left, only the GPU knows
+        (
+            turns(GEMM, ANY, sizes=1, module="Net.layers", own_module=True, waits=True),
+            "",
+        ),  # not in the backward pass
+        (turns(GEMM, MUL, sizes=1, module="Net.head"), "loop-in-module"),
+        (turns(GEMM, MUL, sizes=1, module="Net.layers", own_module=True), ""),
+        (turns(GEMM, MUL, sizes=1), ""),  # it may be layers
+    ],
     ids=(
         *("tensors", "one size", "modules", "tables", "few", "waits", "cell", "masks", "boxes", "any", "tokens"),
         *("layers", "unannotated"),

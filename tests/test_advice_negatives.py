@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from builders import MS, US, TraceBuilder
-from slow import one_each
+from slow import kinds
 from test_advice_rules import BF16, CAT, COPY, FP16, FUSED, steps
 from test_advice_waits import training as waiting
 
@@ -27,30 +27,28 @@ FP64, FP32 = "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", "ampere_sgemm_
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 
-@pytest.mark.parametrize(
+@kinds(0)(
     ("rule", "fires", "silent"),
-    one_each(
-        [
-            ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, LERP, DIVIDE, SCALE, FUSED]),  # lists of averages
-            ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, SCALE, SCALE]),  # clipping
-            ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, ADD]),  # SGD without momentum
-            ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, DIVIDE, SCALE]),  # RMSprop
-            ("attention-in-parts", [BF16, MUL, SOFTMAX, MUL, MUL, BF16], [BF16, MUL, LOSS, MUL, MUL, BF16]),
-            (
-                "attention-in-parts",
-                [BF16, MUL, SOFTMAX, MUL, MUL, BF16],
-                [BF16, MUL, SOFTMAX, CHOOSE, MUL, BF16],
-            ),  # routers
-            ("copies-on-gpu", [BF16, COPY], [BF16, CAST]),
-            ("copies-on-gpu", [BF16, SOFTMAX, INDEX, INDEX], [BF16, SOFTMAX, INDEX, INDEX, CHOOSE]),  # beams
-            ("copies-on-gpu", [BF16, SOFTMAX, INDEX], [BF16, INDEX]),  # tables
-            ("copies-on-gpu", [BF16, CAT, FUSED], [BF16] * 6 + [CAT, FUSED]),
-            ("fp64-matmul", [FP64, FUSED], [FP64, FP32, FUSED]),  # where it was chosen for a part
-            ("fp16-without-scaler", [FP16] * 4 + [FUSED], [FP16, BF16, FUSED]),
-            ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 12, "triton_poi_fused_mul_0"]),
-            ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 9]),
-        ]
-    ),
+    [
+        ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, LERP, DIVIDE, SCALE, FUSED]),  # lists of averages
+        ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, SCALE, SCALE]),  # clipping
+        ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, ADD]),  # SGD without momentum
+        ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, DIVIDE, SCALE]),  # RMSprop
+        ("attention-in-parts", [BF16, MUL, SOFTMAX, MUL, MUL, BF16], [BF16, MUL, LOSS, MUL, MUL, BF16]),
+        (
+            "attention-in-parts",
+            [BF16, MUL, SOFTMAX, MUL, MUL, BF16],
+            [BF16, MUL, SOFTMAX, CHOOSE, MUL, BF16],
+        ),  # routers
+        ("copies-on-gpu", [BF16, COPY], [BF16, CAST]),
+        ("copies-on-gpu", [BF16, SOFTMAX, INDEX, INDEX], [BF16, SOFTMAX, INDEX, INDEX, CHOOSE]),  # beams
+        ("copies-on-gpu", [BF16, SOFTMAX, INDEX], [BF16, INDEX]),  # tables
+        ("copies-on-gpu", [BF16, CAT, FUSED], [BF16] * 6 + [CAT, FUSED]),
+        ("fp64-matmul", [FP64, FUSED], [FP64, FP32, FUSED]),  # where it was chosen for a part
+        ("fp16-without-scaler", [FP16] * 4 + [FUSED], [FP16, BF16, FUSED]),
+        ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 12, "triton_poi_fused_mul_0"]),
+        ("fusion", [BF16, *[MUL] * 12], [BF16, *[MUL] * 9]),
+    ],
 )
 def test_a_rule_is_silent_next_to_its_condition(rule, fires, silent, find):
     assert rule in find(steps(fires))

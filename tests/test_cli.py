@@ -69,18 +69,6 @@ def test_rows_are_selected(run):
     assert "is not a regular expression" in wrong.err
 
 
-@pytest.mark.slow
-def test_windows_differ(run):
-    lengths = {}
-    for window in ("gpu", "host", "busy"):
-        rows = json.loads(run("ranges", AMP, "--window", window, "--format", "json", "--filter", "^epoch 0$").out)[
-            "rows"
-        ]
-        lengths[window] = rows[0]["window_ns"]
-    assert lengths["busy"] < lengths["gpu"]
-    assert lengths["host"] != lengths["gpu"]
-
-
 def damaged(folder: Path, kind: str) -> Path:
     path = folder / f"{kind}.sqlite"
     whole = AMP.read_bytes()

@@ -1,7 +1,7 @@
 """The mean steps of two sides as icicles: figures of the comparison's JSON, and sentences for what cannot be drawn."""
 
 import pytest
-from builders import FIXTURES, MS, TraceBuilder
+from builders import FIXTURES
 from comparison_inputs import read_steps, render_page
 from slow import first
 
@@ -100,16 +100,6 @@ def test_what_cannot_be_told_is_a_sentence(base, new, note):
     _, icicle = draw(read(base), read(new))
     assert note.format(what="range", unit="step") in icicle.notes
     assert all(min(side["time"]) >= 0 and side["time"][0] > 0 for side in icicle.data["trees"][0]["sides"])
-
-
-@pytest.mark.slow
-def test_other_gpus_are_named(tmp_path):
-    sides = [
-        TraceBuilder().gpu(name=name).kernel("gemm", MS, 2 * MS).write(tmp_path, f"{name[-4:]}.sqlite")
-        for name in ("NVIDIA H100 PCIe", "NVIDIA A100")
-    ]
-    _, icicle = draw(*(tcprof.read(side).analysis for side in sides))
-    assert notes._GPUS.format("NVIDIA H100 PCIe and NVIDIA A100") in icicle.notes
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
+from builders import TraceBuilder, analyzed, assert_rows
 
 import tcprof
 from tcprof.comparison import Side, compare
@@ -263,22 +263,6 @@ def test_other_clocks_lengths_and_numbers_of_steps_are_said(tmp_path):
     assert re.search("20 steps.* 15 steps", " ".join(cautions_of(compare(base, fewer))))
     idle = analyzed(runs(20, clock=1_600_000_000, gr=10), tmp_path, "c.sqlite")
     assert "clock" not in " ".join(cautions_of(compare(base, idle)))
-
-
-@pytest.mark.slow
-def test_instances_add_up_to_their_paths():
-    analysis = tcprof.read(FIXTURES / "mlp_tf32.sqlite", warm_up="all")
-    paths, instances = analysis.paths, analysis.instances
-    sums = instances.groupby("path_id")[["busy_ns", "kernel_ns", "tensor_kernel_ns"]].sum(min_count=1)
-    ranges = analysis.ranges[analysis.ranges["depth"] > 0].set_index(["domain", "path"])
-    ranges = ranges.loc[list(paths.loc[sums.index, ["domain", "path"]].itertuples(index=False, name=None))]
-    share = 100 * sums["tensor_kernel_ns"] / sums["kernel_ns"].where(sums["kernel_ns"] > 0)
-    assert share.to_numpy() == pytest.approx(ranges["tensor_kernel_share_pct"].to_numpy(), nan_ok=True)
-    assert share.max() > 50
-    assert sums["busy_ns"].to_numpy() == pytest.approx(ranges["busy_ns"].to_numpy(), nan_ok=True)
-    without = tcprof.read(FIXTURES / "mlp_tf32.sqlite", kernels=False).instances
-    assert without["tensor_kernel_ns"].isna().all()
-    assert without["busy_ns"].equals(instances["busy_ns"])
 
 
 @pytest.mark.slow

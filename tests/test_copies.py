@@ -94,21 +94,6 @@ def test_runs_are_counted_beside_copies(tmp_path):
     pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
 
 
-@pytest.mark.slow
-def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path, run):
-    """As 'tcprof profile --repeat 2 --redact -o base' leaves them, of one run."""
-    base, new = (make_side(tmp_path, name, path, [redact]) for name, path in (("base", BASE), ("new", NEW)))
-    for side in (base, new):
-        (side / f"{side.name}-2.sqlite").rename(side / f"{side.name}-1-redacted.sqlite")
-    page = tmp_path / "comparison.html"
-    for sides in ((base, new), (base / "base", new / "new")):
-        outcome = run("compare", *sides, "-o", page, "--fail-if", "kernel_time < -99%", "--all")
-        assert outcome.status == 0
-        assert outcome.out.count("NVIDIA H200") == 2
-        assert f"{COPIES}base-1-redacted.sqlite and base-1.sqlite" in " ".join(outcome.out.split())
-    assert COPIES in page.read_text(encoding="utf-8")
-
-
 def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tmp_path, run):
     side = make_side(tmp_path, "base", BASE, [redact])
     for number in (1, 2):

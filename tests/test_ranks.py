@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, assert_rows, small_trace
 from jobs import NCCL, TRANSFER, US, make_job, noisy, reduce_once
+from slow import first, first_of
 
 from tcprof import read, units
 from tcprof.errors import InputError
@@ -529,12 +530,12 @@ QUIET = (
 )
 
 
-@pytest.mark.parametrize("job", QUIET.split())
+@pytest.mark.parametrize("job", first(3, QUIET.split()))
 def test_recorded_jobs_without_a_straggler(job):
     assert not join_ranks(read_job(FIXTURES / "jobs" / job)).ranks["straggler"].any()
 
 
-@pytest.mark.parametrize(
+@first_of(4)(
     ("job", "cause", "saves_ms", "gained_ms"),
     [
         ("h200x4-more-work", r"more work: 17\.3 % more FLOP", 6.15, 7.5),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder
+from slow import first_of, kinds
 
 import tcprof
 from tcprof.annotate.steps import DOMAIN
@@ -57,7 +58,7 @@ def read(tmp_path):
     return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options}).analysis
 
 
-@pytest.mark.parametrize(
+@kinds(1)(
     ("steps", "counts"),
     [
         pytest.param(sized([TRAIN] * 40, LENGTHS), {"step": 40}, id="padded text"),
@@ -121,7 +122,7 @@ def test_the_annotation_tells_prefill_from_decode(read):
     assert analysis.steps["role"].tolist() == (["prefill"] + ["decode"] * 9) * 3
 
 
-@pytest.mark.parametrize(
+@first_of(2)(
     ("models", "roles"),
     [
         (["A"] * 9 + ["B"] * 6, {"step of A": 9, "step of B": 6}),
@@ -134,7 +135,7 @@ def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles
     assert read(annotated(models), warm_up="all").steps["role"].value_counts().to_dict() == roles
 
 
-@pytest.mark.parametrize(
+@first_of(4)(
     ("calls", "roles"),
     [
         pytest.param(("ac" * 8 + "SSSS") * 2, {"inference a": 16, "step": 8}, id="actor and critic"),
@@ -189,7 +190,7 @@ def test_a_gan_has_one_role(read):
     assert read(trace).kinds["name"].tolist() == ["step"]
 
 
-@pytest.mark.parametrize(
+@kinds(1)(
     ("call", "cause"),
     [
         ("cuLibraryLoadData", "loads kernels"),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, US, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
+from slow import first_of
 
 import tcprof
 from tcprof.analysis.mean_step import find_typical
@@ -165,7 +166,7 @@ class TestWhole:
 
 
 class TestSentences:
-    @pytest.mark.parametrize(
+    @first_of(3)(
         ("changes", "said", "unsaid"),
         [
             (
@@ -215,7 +216,7 @@ class TestSentences:
         assert len(said) < 500
         assert not {"\n", "\u202e", "\u2028"} & set(said)
 
-    @pytest.mark.parametrize(
+    @first_of(4)(
         ("file", "parts"),
         [
             ("mnist_amp", ["busy 0.29 % of the step.", "launch-bound"]),
@@ -227,7 +228,10 @@ class TestSentences:
                     "CUDA graphs took 99.8 % of the time; the recording does not show the kernels in them.",
                 ],
             ),
-            ("matmul", ["from the GPU's first activity to its last", "The highest Tensor Active of a range is 94.0 %"]),
+            (
+                "matmul",
+                ["from the GPU's first activity to its last", "The highest Tensor Active of a range is 94.0 %"],
+            ),
             ("mlp_fp32", ["No kernel uses the Tensor Cores."]),
             ("wmma", ["tensor kernels 14.4 % (Tensor Active 4.3 % while they ran)"]),
         ],
