@@ -109,7 +109,6 @@ COLLECTIVE_KINDS = Schema(
         Float("data_bytes", title="Data").means(
             "Their size; of all-gathers and reduce-scatters, that of all ranks together."
         ),
-        Float("algorithm_bandwidth", title="Algorithm BW", unit="B/s").means("data_bytes per second of transfer_ns."),
         Float("bus_bandwidth", title="Bus BW", unit="B/s").means(
             "algorithm_bandwidth times what crosses each rank's link per byte: 2(n-1)/n in an all-reduce of n ranks, "
             "(n-1)/n in an all-gather or reduce-scatter."
@@ -118,6 +117,7 @@ COLLECTIVE_KINDS = Schema(
             "bus_bandwidth as a share of the stated NVLink bandwidth in one direction; unknown for boards without a "
             "figure in tcprof, and for ranks on several hosts."
         ),
+        Float("algorithm_bandwidth", title="Algorithm BW", unit="B/s").means("data_bytes per second of transfer_ns."),
     ),
     key=("name",),
 )

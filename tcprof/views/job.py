@@ -116,7 +116,7 @@ def _list_kinds(job: Job) -> tuple[Table, ...]:
         for row in kinds.to_dict("records")
     ]
     title = "Collectives, means per step and rank"
-    headings = tuple(map(Heading.of, columns))
+    headings = tuple(Heading.of(column, spare=place) for place, column in enumerate(columns))
     return (Table("collectives", title, "Collective", headings, tuple(rows), caption=title),) if rows else ()
 
 

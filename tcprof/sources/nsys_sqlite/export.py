@@ -152,6 +152,8 @@ class NsysExport:
     def activities(self) -> pd.DataFrame:
         """Read work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
         activities = read_activities(self._database, self._gpu_numbers())
+        if not any("nccl" in name for name in activities["name"].cat.categories):
+            return activities
         messages = read_messages(self._database)
         return activities if messages.empty else size_messages(activities, self.api_calls(), messages)
 
