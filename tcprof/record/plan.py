@@ -35,7 +35,7 @@ from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import one_at_a_time
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
-_BYTES_PER_ROW = 18  # of an export, measured
+_BYTES_PER_ROW = 20  # of an export, measured
 _OWN_METRICS = 22  # in nsys's set for GH100; others are of that size
 # What sets lack, best first, and how they are asked for; the first that is taken is used.
 _SETS: dict[str, dict[str, bool]] = {

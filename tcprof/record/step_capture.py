@@ -44,7 +44,7 @@ _WAIT_S = 3.0  # for the processes to come to the end of a step
 # After a wait, before steps are timed: loaders of data are ahead, and clocks have fallen.
 _SETTLE_S = 1.0
 _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
-# Of a capture, after its first step: one of 3.6 s made exports of 45 to 50 MB (samples at 20 kHz of one H200).
+# Of a capture, after its first step: with that step 2.6 to 3.1 s, and exports of 18 to 25 MB (one H200 at 20 kHz).
 _LEAST_S, _MOST_S = 2.0, 30.0
 _FEWEST_STEPS = 5  # for a report, if others may come
 # Recorded steps take at most so many times as long as unprofiled ones if it is nsys that slows them: 2.5 is the most

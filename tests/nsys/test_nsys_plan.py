@@ -105,8 +105,8 @@ def test_size_and_overflow_are_foretold(machine, general_set):
     planned = plan(machine)
     metrics = yaml.safe_load(general_set.read_text())["metricSets"][0]["metrics"]
     assert len(metrics) == 1
-    assert planned.bytes_per_s == 20_000 * 3 * 18  # its percentage, its cycles, and the cycles of the SMs
-    assert plan(machine, metrics="default").bytes_per_s == 20_000 * 22 * 18
+    assert planned.bytes_per_s == 20_000 * 3 * 20  # its percentage, its cycles, and the cycles of the SMs
+    assert plan(machine, metrics="default").bytes_per_s == 20_000 * 22 * 20
     assert plan(machine, metrics="default", frequency_hz=200_000).notes == ()
 
 
