@@ -26,6 +26,8 @@ from tcprof.sources import InvalidValues
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.show import view_recording
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 RATE = 1024  # FLOP per cycle of the kernel
 SM_CYCLES = 132 * 17_550  # of a sample of 10 µs
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"

@@ -19,6 +19,8 @@ from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.pricing.step import measure_step
 from tcprof.frames import GAP_SUMS, GAPS
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 PRICED = {
     LAUNCHES: [LAUNCH_BOUND],
     WAITS: [SYNCHRONIZATION, COPY_WAIT],
@@ -27,7 +29,6 @@ PRICED = {
 }
 
 
-@pytest.mark.usefixtures("shared_reads")
 def test_sums_are_the_idle_time_of_the_capture_the_steps_and_the_prices(fixture_file):
     report = tcprof.read(fixture_file)
     gaps, sums = report.gaps, report.gap_sums

@@ -10,6 +10,8 @@ import tcprof
 from tcprof.render.html import PageOptions, Theme
 from tcprof.render.html.page import pack_bundle
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 VOID = {"meta", "link", "input", "br", "img"}
 
 

@@ -17,6 +17,7 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
 from saved_files import read_parts, table_of
+from slow import first_of
 from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
@@ -24,6 +25,8 @@ import tcprof
 from tcprof.frames.schema import Deferred
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of, save
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
 
 NAMES = ["mlp_fp16"]
 COMMANDS = (
@@ -194,6 +197,7 @@ def test_a_saved_fixture_holds_nothing_private(source, tmp_path):
 SAVED_TEXTS = {("NVTX_EVENTS", "text"), ("StringIds", "value"), ("DIAGNOSTIC_EVENT", "text")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["alone", "after a NUL"])
 def test_only_what_the_program_names_is_saved_of_texts(form, tmp_path):
     source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
@@ -258,8 +262,10 @@ def test_a_program_without_kernels_is_saved_too(builder, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists the threads in /proc")
-@pytest.mark.parametrize("args", [("ranges", FIXTURES / "mlp_fp16.sqlite"), ("ranks", FIXTURES / "jobs" / "more-work")])
-def test_no_thread_of_arrow_outlives_a_command(args, tmp_path):
+@first_of(1)(
+    ("command", "path"), [("ranges", FIXTURES / "mlp_fp16.sqlite"), ("ranks", FIXTURES / "jobs" / "more-work")]
+)
+def test_no_thread_of_arrow_outlives_a_command(command, path, tmp_path):
     # One that holds the last reference to something of Python's takes the interpreter's lock as that ends: an abort.
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom tcprof.cli import main\ntry: main()\nfinally:\n"
@@ -267,7 +273,7 @@ def test_no_thread_of_arrow_outlives_a_command(args, tmp_path):
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
     for _ in range(2):  # the second reads what the first has saved
-        command = [sys.executable, "-c", code, *map(str, args)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        asked = [sys.executable, "-c", code, command, str(path)]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
         threads = ast.literal_eval(done.stdout.splitlines()[-1])
         assert len([name for name in threads if "jemalloc" not in name]) == 1
