@@ -42,6 +42,6 @@ def first_of(count: int) -> Callable[..., pytest.MarkDecorator]:
     return lambda names, values, **options: pytest.mark.parametrize(names, first(count, values), **options)
 
 
-def kinds(place: int) -> Callable[..., pytest.MarkDecorator]:
+def one_of_each(place: int) -> Callable[..., pytest.MarkDecorator]:
     """Parametrize by values of which one of each kind is not slow."""
     return lambda names, values, **options: pytest.mark.parametrize(names, one_each(values, place), **options)

@@ -383,6 +383,7 @@ def uneven(folder: Path, first: int, second: int) -> Analysis:
     return analyze(builder.trace(folder))
 
 
+@pytest.mark.slow
 def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path):
     found = {(gpu, each.rule): each for each in advise(uneven(tmp_path, 890, 490)) for gpu in each.gpus}
     slow = found[0, "uneven-gpus"]

@@ -28,6 +28,7 @@ def steps_of_copies(copy: int, nccl: bool = False) -> TraceBuilder:
     return builder
 
 
+@pytest.mark.slow
 def test_copies_win_no_more_than_what_they_can_run_beside(find):
     found = find(steps_of_copies(950 * US))["exposed-copies"]
     assert found.gain.high_ns == pytest.approx(50 * US, rel=0.05)

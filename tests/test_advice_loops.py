@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from builders import US, TraceBuilder
-from slow import kinds
+from slow import one_of_each
 
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.pricing.advice import Advice
@@ -49,7 +49,7 @@ def turns(
     return builder
 
 
-@kinds(1)(
+@one_of_each(1)(
     ("builder", "rule"),
     [
         (turns(MUL, ADD), "loop-over-tensors"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from builders import MS, US, TraceBuilder
-from slow import kinds
+from slow import one_of_each
 from test_advice_rules import BF16, CAT, COPY, FP16, FUSED, steps
 from test_advice_waits import training as waiting
 
@@ -27,7 +27,7 @@ FP64, FP32 = "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1", "ampere_sgemm_
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 
-@kinds(0)(
+@one_of_each(0)(
     ("rule", "fires", "silent"),
     [
         ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, LERP, DIVIDE, SCALE, FUSED]),  # lists of averages

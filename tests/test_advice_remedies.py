@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from builders import MS, US, TraceBuilder
+from slow import first, first_of
 
 import tcprof
 from tcprof.analysis import analyze
@@ -40,7 +41,7 @@ def small_kernels(graph: str) -> TraceBuilder:
     return builder
 
 
-@pytest.mark.parametrize("graph", ["", "whole", "by node"])
+@pytest.mark.parametrize("graph", first(2, ["", "whole", "by node"]))
 def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph, tmp_path):
     found = read(small_kernels(graph), tmp_path)
     compiles = [rule for rule, each in found.items() if "torch.compile" in told(each)]
@@ -48,7 +49,7 @@ def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph, tmp_path):
     assert ("graphs for more" in found["launch-bound"].options[0].title) == bool(graph)
 
 
-@pytest.mark.parametrize(
+@first_of(2)(
     ("kernel", "is_told"),
     [(ADD, False), ("loop_multiply_fusion", True), ("nvjet_sm90_tst_128x64_64x8_1x2_h_bz_TNT", True)],
 )

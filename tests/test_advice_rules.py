@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import MS, US, TraceBuilder
-from slow import first, one_each
+from slow import first_of, one_each
 
 import tcprof
 from tcprof.annotate.steps import DOMAIN
@@ -64,7 +64,7 @@ def steps(names: list[str], tensor: int = 90, length: int = 20 * US) -> TraceBui
     return sampled(builder, tensor, MS + 8 * whole)
 
 
-@pytest.mark.parametrize(
+@first_of(1)(
     ("name", "blocks", "speedup"),
     [
         (FLASH, 64, 1.93),  # 8192 queries in blocks of 128
@@ -158,7 +158,7 @@ def table(zeros: int, gradients: int, optimizer: int) -> TraceBuilder:
     return sampled(builder, 0, start)
 
 
-@pytest.mark.parametrize(
+@first_of(2)(
     ("zeros", "gradients", "optimizer", "saved"),
     [
         (10 * US, 2 * US, 80 * US, 80 * US),  # what it takes but for other parameters: seven passes, of one for zeros
@@ -177,7 +177,7 @@ CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsign
 COPY = "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda>"
 
 
-@pytest.mark.parametrize(
+@first_of(2)(
     ("kernels", "action"),
     [
         ([BF16, CAT], "Preallocate instead of concatenating"),
@@ -394,28 +394,7 @@ def test_a_rule_is_no_false_alarm(rule, builder, find):
     assert rule not in find(builder)
 
 
-RECORDED = [
-    ("fusion", "known_work"),  # nothing that runs alone is fused
-    ("all-well", "jax_mlp"),  # graphs hide the kernels
-    ("fp16-without-scaler", "gan_fp16"),
-    ("all-well", "mlp_fp32"),  # there is much to win
-    ("small-grid", "mnist_amp_large"),  # convolutions whose grid is that of the weights
-]
-
-
-@pytest.mark.parametrize(("rule", "name"), first(1, RECORDED))
-def test_a_rule_is_no_false_alarm_on_a_fixture(rule, name):
-    assert rule not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}
-
-
-def test_sums_over_images_make_channels_last_save_less(find):
-    changes = ["void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>"] * 3
-    sums = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::Half, at::native::sum_functor<c10::Half>>>"
-    without, with_sums = (find(steps([*changes, BF16, last, FUSED]))["layout-changes"].gain for last in (COMPARE, sums))
-    assert with_sums.likely_ns == pytest.approx(without.likely_ns - 2.3 * 20 * US, rel=0.05)
-    assert with_sums.high_ns == pytest.approx(without.high_ns, rel=0.05)
-
-
+@pytest.mark.slow
 def test_products_in_float64_by_old_instructions_gain_more(find):
     """At half the rate of the chip's own, with the Tensor Cores as busy."""
     old = "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)"

@@ -57,6 +57,7 @@ def test_a_finding_that_is_alike_on_two_gpus_is_one_that_names_both(tmp_path):
     assert list(list_advice([found])["gpus"]) == ["0, 1"]
 
 
+@pytest.mark.slow
 def test_what_is_about_other_kernels_is_not_alike(tmp_path):
     other = FP32.replace("tn_n_tilesize128x128x8", "nn_n_tilesize32x32x8")
     found = of_rule(record_two(tmp_path, (FP32, other), (890, 880)))
@@ -90,12 +91,7 @@ def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path):
     assert any("GPU 0 limits the saving; GPU 1 waits" in line for line in waiting.evidence)
 
 
-def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path):
-    found = two_gpus(tmp_path, (FP32, BF16), (500, 490), SEND)[0, "fp32-matmul"]
-    assert found.gain.low_ns == 0
-    assert found.gain.likely_ns > 300 * US
-
-
+@pytest.mark.slow
 def test_savings_on_a_gpu_without_steps_are_of_all_recorded_work(tmp_path):
     """It had no mean step, and all advice of the recording was lost with it."""
     analysis = record_one_without_steps(tmp_path)

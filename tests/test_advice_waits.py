@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from builders import FIXTURES, MS, US, TraceBuilder
+from slow import first, first_of, one_of_each
 
 import tcprof
 from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
@@ -68,7 +69,7 @@ def training(*names: str, waits_after: tuple[int, ...]) -> TraceBuilder:
     return builder
 
 
-@pytest.mark.parametrize(
+@first_of(1)(
     ("names", "waits_after", "of_scaler"),
     [(("gemm", UNSCALE, OPTIMIZER, UPDATE), (1,), True), (("gemm", UNSCALE, OPTIMIZER, UPDATE), (3,), False)],
 )
@@ -96,7 +97,7 @@ def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **m
     return builder
 
 
-@pytest.mark.parametrize(
+@one_of_each(1)(
     ("builder", "title", "waited"),
     [
         (copying("host to device", srcKind=0, dstKind=2), PIN, "copies from pageable memory"),
@@ -215,7 +216,7 @@ def test_no_idle_time_is_in_two_prices():
         assert "is counted under cpu-work" in each.evidence[-1]
 
 
-@pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "resnet"])
+@pytest.mark.parametrize("name", first(1, ["mnist_amp_large", "net_amp", "resnet"]))
 def test_prices_of_idle_time_are_no_more_than_there_is(name):
     report = tcprof.read(FIXTURES / f"{name}.sqlite")
     step = measure_step(report.analysis, 0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from comparison_inputs import compare_hostile
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
@@ -71,17 +70,6 @@ class TestSteps:
 
     def test_colours_of_sides_differ(self):
         assert len(set(SIDE_COLORS)) == len(SIDE_COLORS) >= 6
-
-    @pytest.mark.slow
-    def test_hostile_names_are_text(self, tmp_path):
-        comparisons = compare_hostile(tmp_path)
-        for figure in (figure_steps(comparisons, 0), figure_waterfall(comparisons[0], 0, TIME)):
-            texts = [note.text for note in figure.layout.annotations]
-            texts += [text for trace in figure.data for text in (*(trace.hovertext or ()), trace.name or "")]
-            for text in texts:
-                left = text.replace("<b>", "").replace("</b>", "").replace("<br>", "")
-                assert not set("<>$\u202e\u2028") & set(left)
-                assert len(text) < 600
 
 
 class TestWaterfall:

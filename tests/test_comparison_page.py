@@ -1,8 +1,5 @@
 """The page of a comparison as text: what it says of two sides and of more, and hostile names as text."""
 
-import dataclasses
-import math
-
 import pytest
 from builders import FIXTURES
 from comparison_inputs import compare_hostile, read_steps, render_page, tell, texts_of
@@ -134,31 +131,6 @@ class TestMoreSides:
         assert [row.name for row in table.rows] == ["slow", "middle", "fast"]
         for row in table.rows:
             assert [row.name, *(cell.text for cell in row.cells)] in page_of_several.rows
-
-    @pytest.mark.slow
-    def test_a_table_for_each_time_that_verdicts_are_on(self):
-        """Beside the ratio of step times, the table had that of the GPU windows of another comparison."""
-        base, *others = (
-            Side(name, (tcprof.read(FIXTURES / f"mlp_{name}.sqlite").analysis,)) for name in ("fp32", "fp16", "tf32")
-        )
-        comparisons = [compare(base, each) for each in others]
-        rows = comparisons[0].rows.copy()
-        rows.loc[rows["quantity"] == "step_ns", "new"] = math.nan
-        comparisons[0] = dataclasses.replace(comparisons[0], rows=rows)
-        windows, times = list_sides(comparisons)
-        shown = [
-            (table.headings[0].title, *((row.name, row.cells[0].text) for row in table.rows))
-            for table in (windows, times)
-        ]
-        assert shown == [
-            ("GPU window", ("fp32", "3.65 ms"), ("fp16", "2.08 ms")),
-            ("Step time", ("fp32", "3.65 ms"), ("tf32", "1.57 ms")),
-        ]
-        verdicts = [" ".join(judge_comparison(each).gpus[0].sentences) for each in comparisons]
-        assert "Median GPU window 3.65 ms → 2.08 ms." in verdicts[0]
-        assert "Median step time 3.65 ms → 1.57 ms." in verdicts[1]
-        shown = render_page(comparisons)
-        assert len(ids(Page(shown))) == len(set(ids(Page(shown))))
 
     def test_every_id_is_its_own(self, page_of_several):
         assert len(ids(page_of_several)) == len(set(ids(page_of_several)))

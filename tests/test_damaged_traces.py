@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import open_source
-from slow import first, kinds
+from slow import first, one_of_each
 
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
@@ -73,7 +73,7 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
     return lambda events: kernels(events)[5].update(values)
 
 
-@kinds(1)(
+@one_of_each(1)(
     ("damage", "told"),
     [
         (change(dur=2e6), LATER_WORK),

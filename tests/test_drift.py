@@ -14,6 +14,8 @@ from tcprof.findings.finding import Severity
 from tcprof.nsys import schema
 from tcprof.nsys.schema import find_drift
 
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
 KERNELS, METRICS, NAMES = schema.KERNELS.name, schema.METRICS.name, schema.METRIC_NAMES.name
 
 

@@ -11,6 +11,7 @@ import pytest
 from builders import MS, TraceBuilder
 from jobs import make_job
 from saved_files import bytes_of, table_of
+from slow import one_of_each
 
 import tcprof
 from tcprof.analysis.unprofiled import measure_unprofiled_power, time_unprofiled_steps
@@ -161,6 +162,7 @@ def test_unprofiled_steps_have_their_own_power(tmp_path):
     assert time_unprofiled_steps(analysis, 0).median() == 80 * MS
 
 
+@pytest.mark.slow
 def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path, run):
     files = make_job(tmp_path, [[50_000] * 9] * 2, power_w=[612, 690])
     assert "690 W" in run("ranks", *files, "--jobs", 1).out
@@ -186,7 +188,7 @@ def test_a_lower_clock_is_named_with_the_power(tmp_path):
     assert without.ranks.loc[3, "cause"].startswith("its SM clock is 1.20 GHz; the others' is 1.50 GHz")
 
 
-@pytest.mark.parametrize(
+@one_of_each(1)(
     ("reasons", "limit"),
     [
         (0, ""),

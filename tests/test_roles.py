@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TraceBuilder
-from slow import first_of, kinds
+from slow import first_of, one_of_each
 
 import tcprof
 from tcprof.annotate.steps import DOMAIN
@@ -58,7 +58,7 @@ def read(tmp_path):
     return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options}).analysis
 
 
-@kinds(1)(
+@one_of_each(1)(
     ("steps", "counts"),
     [
         pytest.param(sized([TRAIN] * 40, LENGTHS), {"step": 40}, id="padded text"),
@@ -190,7 +190,7 @@ def test_a_gan_has_one_role(read):
     assert read(trace).kinds["name"].tolist() == ["step"]
 
 
-@kinds(1)(
+@one_of_each(1)(
     ("call", "cause"),
     [
         ("cuLibraryLoadData", "loads kernels"),

@@ -57,17 +57,6 @@ class TestSteps:
     def test_none_without_steps(self):
         assert measure_step_figures(make_analysis(), 0) is None
 
-    @pytest.mark.slow
-    def test_none_where_an_step_of_another_thread_is_around_all(self, tmp_path):
-        trace = TraceBuilder().gpu().range("step", 500, 400_000, thread=2)
-        for start in range(1_000, 61_000, 10_000):
-            trace.range("step", start, start + 9_000).kernel("k", start + 20, start + 4_000, launched=start + 10)
-            trace.kernel("other", start + 5_000, start + 6_000, launched=start + 5_000, thread=2)
-        report = tcprof.read(trace.write(tmp_path))
-        assert report.steps["counted"].tolist() == [False] + [True] * 6  # it is of another kind
-        assert measure_step_figures(report.analysis, 0) is None
-        assert report.verdict
-
     def test_warm_up_is_left_out(self):
         report = tcprof.read(FIXTURES / "mnist_amp.sqlite")
         typical = find_typical(report.analysis, 0)
