@@ -11,12 +11,9 @@ from tcprof.nsys.locate import Nsys
 from tcprof.nsys.run import Completed, run_quietly
 
 _SAMPLES, _METRIC_NAMES = str(schema.METRICS.name), str(schema.METRIC_NAMES.name)
-# nsys's --tables takes regular expressions of whole names: these match all but that of the samples.
-_OTHER_TABLES = ",".join(
-    [*(f"{_SAMPLES[:place]}[^{letter}].*" for place, letter in enumerate(_SAMPLES)), f"{_SAMPLES}..*"]
-)
 _MARGIN_NS = 100_000_000
 _PAYLOADS = ("--include-json=true", "--include-blobs=true")  # of NCCL's ranges: the sizes of messages
+_ALSO_JSON = str(schema.GENERIC_EVENTS.name)  # with them, it may have a text for each sample
 _IN_STEPS = (
     f"WHERE eventType = {schema.NVTX_START_END} AND domainId IN (SELECT domainId FROM {schema.NVTX.name} "  # noqa: S608
     f"WHERE eventType = {schema.NVTX_DOMAIN_CREATE} "
@@ -37,9 +34,9 @@ def export_report(nsys: Nsys, report: Path, made: Path, *, from_steps: bool = Fa
         path.unlink(missing_ok=True)
         return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={path}", *options, str(report)])
 
-    done = export(made, f"--tables={_OTHER_TABLES}", *_PAYLOADS)
+    done = export(made, _all_tables_but(_SAMPLES, _ALSO_JSON), *_PAYLOADS)
     if done.status != 0:  # an nsys that does not know one of these options
-        done = export(made, f"--tables={_OTHER_TABLES}")
+        done = export(made, _all_tables_but(_SAMPLES))
     with suppress(sqlite3.Error):
         tables = _list_tables(made) if done.status == 0 and made.exists() else set()
         if _SAMPLES in tables or (tables and _METRIC_NAMES not in tables):
@@ -51,6 +48,16 @@ def export_report(nsys: Nsys, report: Path, made: Path, *, from_steps: bool = Fa
                 _add_samples(made, samples)
                 return done
     return export(made)  # an nsys that does not know the options, or says what is wrong with the report
+
+
+def _all_tables_but(*names: str) -> str:
+    """Write nsys's --tables, which takes regular expressions of whole names."""
+    begun = {name[:place] for name in names for place in range(len(name))}
+    letters = {
+        start: "".join(sorted({name[len(start)] for name in names if name.startswith(start)})) for start in begun
+    }
+    patterns = [f"{start}[^{excluded}].*" for start, excluded in sorted(letters.items())]
+    return f"--tables={','.join([*patterns, *(f'{name}..*' for name in names)])}"
 
 
 def _list_tables(export: Path) -> set[str]:
