@@ -10,6 +10,7 @@ from builders import FIXTURES, US, TraceBuilder
 import tcprof
 from tcprof.analysis.mean_step import Typical
 from tcprof.findings.compared.verdict import is_shown, time_row
+from tcprof.findings.pricing.step import measure_step
 from tcprof.findings.steps import LAUNCH_BOUND, measure_cost
 from tcprof.findings.verdict import measure_shares
 from tcprof.frames import UNPROFILED
@@ -101,6 +102,25 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
 def test_too_few_steps_are_unknown(tmp_path):
     (sentence,) = cost_sentences(read_with(record(tmp_path), make_steps(50 * US, count=4)))
     assert sentence == "Whether profiling slowed the steps is unknown: there are too few steps after the warm-up."
+
+
+def test_too_few_unprofiled_steps_measure_nothing(tmp_path):
+    step = measure_step(read_with(record(tmp_path), make_steps(100 * US, count=4)).analysis, 0)
+    assert not step.is_cost_known
+    assert step.unprofiled_ns[step.tracing[1]] < 0.9 * step.length_ns
+
+
+def test_unprofiled_calls_are_counted_by_steps_that_call_a_model_twice(tmp_path):
+    builder = TraceBuilder().gpu()
+    for number in range(2 * COUNT):
+        start = number * 100 * US + number % 3
+        builder.range("inference Net", start, start + 99 * US, domain="tcprof", start_end=True)
+        builder.range("forward", start + US, start + 80 * US, domain="tcprof", start_end=True)
+        builder.kernel("gemm", start + 20 * US, start + 30 * US, launched=start + 2 * US)
+        if number % 2:
+            builder.kernel("mix", start + 85 * US, start + 90 * US, launched=start + 82 * US)
+    cost = measure_cost(read_with(builder.write(tmp_path), make_steps(50 * US, training=False)).analysis)
+    assert (cost.unprofiled.value, cost.recorded.value) == pytest.approx((100 * US, 200 * US), rel=0.02)
 
 
 def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):

@@ -149,20 +149,46 @@ def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles
         pytest.param("abc" * 6, {"inference a": 6}, id="three models"),
         pytest.param("edddd" * 4, {"inference e": 4, "inference d": 16}, id="encoder once"),
         pytest.param("aaaabbbb" * 3, {"inference a": 12, "inference b": 12}, id="one after the other"),
+        pytest.param("uu+" * 9, {"inference u": 9}, id="with and without a condition"),
+        pytest.param("uuu+" * 9, {"inference u": 27}, id="something is logged now and then"),
+        pytest.param("TTTTT" + "mm+", {"step": 5, "inference m": 1}, id="tested once, with two of three calls"),
+        pytest.param("TTTTT" + "m+m+m+" * 4, {"step": 5, "inference m": 4}, id="as many calls as in training"),
+        pytest.param("TTTTT" + "m<m<m<" * 4, {"step": 5, "inference m": 12}, id="a call for each batch"),
     ],
 )
 def test_models_that_a_step_calls_in_turn_are_one_step(calls, roles, read):
     trace = TraceBuilder().gpu()
-    for number, model in enumerate(calls):
-        start = 1_000 * number
-        trace.range("step" if model == "S" else f"inference {model}", start, start + 990, domain=DOMAIN, start_end=True)
+    steps = re.findall(r"\w[+<]?", calls)
+    for number, (model, *after) in enumerate(steps):
+        start, trains = 1_000 * number, model in "ST"
+        trace.range("step" if trains else f"inference {model}", start, start + 990, domain=DOMAIN, start_end=True)
         trace.range("forward", start + 100, start + 800, domain=DOMAIN, start_end=True)
-        trace.range("m" if model == "S" else model, start + 101, start + 790, domain=DOMAIN)
+        for called in range(start + 101, start + (401 if model == "T" else 102), 100):
+            trace.range("m" if trains else model, called, called + 90, domain=DOMAIN)
         trace.kernel("gemm", start + 200, start + 700, launched=start + 150)
+        if after == ["+"]:
+            trace.memset(start + 850, start + 900, launched=start + 840)
+        elif after:
+            trace.copy("host to device", start + 850, start + 900, launched=start + 840)
     analysis = read(trace, warm_up="all")
     assert analysis.steps["role"].value_counts().to_dict() == roles
-    assert analysis.steps["kernel_ns"].sum() == 500 * len(calls)
+    assert analysis.steps["kernel_ns"].sum() == 500 * len(steps)
     assert analysis.step_summary["idle_ns"].item() < 0.55 * analysis.step_summary["total_ns"].item()
+
+
+def test_what_is_fetched_when_the_last_action_is_known_belongs_to_the_step_that_learns(read):
+    trace = TraceBuilder().gpu()
+    for start in range(0, 18_000, 2_000):
+        for name, begin in (("inference m", start), ("step", start + 1_000)):
+            trace.range(name, begin, begin + 990, domain=DOMAIN, start_end=True)
+            trace.range("forward", begin + 90, begin + 300, domain=DOMAIN, start_end=True)
+            trace.range("m", begin + 100, begin + 290, domain=DOMAIN)
+            trace.kernel("gemm", begin + 200, begin + 300, launched=begin + 150)
+        trace.copy("device to host", start + 310, start + 330, launched=start + 290)
+        trace.copy("host to device", start + 700, start + 800, launched=start + 690)
+    steps = read(trace).steps.set_index("role")
+    assert (steps["gpu_start_ns"] % 2_000).groupby("role").first().to_dict() == {"inference m": 200, "step": 700}
+    assert steps["slow"].eq("").all()
 
 
 def test_steps_that_are_replayed_as_a_graph_are_detected(read):

@@ -27,13 +27,13 @@ from tcprof.analysis.ranges.projection import (
 )
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
+from tcprof.analysis.steps.called_models import join_called_models
 from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
 from tcprof.analysis.steps.marked_steps import (
     are_layers,
     find_iterating_paths,
     hold_most,
-    join_called_models,
     mark_left_out,
     set_outside_steps,
 )
@@ -226,8 +226,8 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits, read_setup = pool.submit(source.waits), pool.submit(source.setup_calls)
         recording, (activities, kernel_count) = source.recording(), fold_kernels(source.activities())
-        hierarchy = build_hierarchy(join_called_models(source.ranges()))
         launches, waits = read_launches.result(), read_waits.result()
+        hierarchy = build_hierarchy(join_called_models(source.ranges(), launches, activities))
         attribution = attribute(hierarchy, launches, activities, source.marks())
         captured = find_captured_nodes(source, hierarchy, activities)
         samples = read_samples.result()

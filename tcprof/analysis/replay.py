@@ -62,7 +62,7 @@ class Replay:
     last: Ints  # of each wait, the last activity that it waited for; -1 for none
     returned_ns: Floats  # from the end of that activity to that of the wait
     for_copies: Bools  # whether it waited for a copy to the GPU alone
-    steps: Pair  # first activity of each step, and of the one that follows at once
+    steps: Pair  # first activity of each step, and of what follows at once
     recorded_ns: float  # mean length of these steps as they were recorded
     # Rules ask for the same.
     _played: dict[tuple[float, Waits, float, float, float], float] = field(default_factory=dict, init=False)
@@ -122,22 +122,22 @@ class Replay:
 def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     """Prepare to replay steps; None where the replay does not match the recording.
 
-    That is so where no two steps follow at once, where launches are unknown, or where the replay lacks some activity.
+    That is so where nothing follows at once, where launches are unknown, or where the replay lacks some activity.
     """
     activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
     begins = activities["start_ns"].to_numpy()
     launch = launches_of(analysis.api_calls, activities)
-    first = np.searchsorted(begins, windows[0])
-    next_to = np.flatnonzero(windows[1][:-1] == windows[0][1:])
-    begin = int(first[next_to].min(initial=len(begins)))  # steps on several streams may run in another order
-    next_to = next_to[first[next_to + 1] - begin < _MOST]
-    if not len(next_to):
+    steps = np.searchsorted(begins, windows[0]), np.searchsorted(begins, windows[1])
+    is_followed = np.append(begins, -1)[steps[1]] == windows[1]  # by a step of whatever role
+    begin = int(steps[0][is_followed].min(initial=len(begins)))  # steps on several streams may run in another order
+    is_near = is_followed & (steps[1] - begin < _MOST)
+    if not is_near.any():
         return None
-    reach = slice(begin, int(first[next_to + 1].max()) + 1)
+    reach = slice(begin, int(steps[1][is_near].max()) + 1)
     activities, launch = activities.iloc[reach], launch[reach]
     if (launch < 0).any():
         return None
-    steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
+    steps = steps[0][is_near] - reach.start, steps[1][is_near] - reach.start
     waits = list_waits(analysis, activities, launch)
     waits = waits[~waits["name"].isin(OF_QUEUE)]
     replay = _build(activities, analysis.api_calls["start_ns"].to_numpy()[launch], waits, steps)

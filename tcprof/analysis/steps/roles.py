@@ -24,7 +24,7 @@ TRAINING, EVALUATION, PREFILL, DECODE = "training", "evaluation", "prefill", "de
 _BACKWARD = re.compile(r"backward|bwd|bprop|dgrad|wgrad|_grad\b|Grad", re.IGNORECASE)  # in names of kernels and ranges
 _OF_SEQUENCES = ("attention", "softmax")  # work of models that generate; its size grows with the cache
 _LOSS = re.compile(r"Loss\d*$")  # modules that several models may be trained with
-_NUMBER, _INSTANCE = re.compile(r"\d+"), re.compile(r"#\d+\+?$")
+_NUMBER, INSTANCE = re.compile(r"\d+"), re.compile(r"#\d+\+?$")
 _Texts = npt.NDArray[np.object_]
 
 
@@ -44,6 +44,7 @@ class StepContents:
         path = self.steps["path"].astype(str)
         kin = path.str.replace(_NUMBER, "*", regex=True)
         last = path.str.rsplit(SEPARATOR, n=1).str[-1]
+        last = last.mask(~last.duplicated(keep=False), last.str.replace(INSTANCE, "", regex=True))
         is_ambiguous = kin.groupby(last).transform("nunique") > 1
         role, models = np.where(is_ambiguous, kin, last).astype(object), self._models
         for index in kin.groupby(kin).indices.values():
@@ -128,7 +129,7 @@ class StepContents:
         is_model = np.array([name not in NAMES and not _LOSS.search(name) for name in names], dtype=bool)
         called = pd.DataFrame({"step": self.step_of_range[rows], "model": names})[is_called & is_model]
         in_one = called.groupby("model")["step"].transform("nunique") == 1  # as where each step makes its own
-        called["model"] = called["model"].mask(in_one, called["model"].str.replace(_INSTANCE, "", regex=True))
+        called["model"] = called["model"].mask(in_one, called["model"].str.replace(INSTANCE, "", regex=True))
         group = {model: model for model in called["model"].unique()}
         for together in {tuple(dict.fromkeys(models)) for _, models in called.groupby("step")["model"]}:
             joined = {group[model] for model in together}

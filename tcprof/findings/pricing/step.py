@@ -90,8 +90,7 @@ class Step:
     @cached_property
     def is_cost_known(self) -> bool:
         """Whether it is known what recording costs."""
-        cost = measure_cost(self.analysis)
-        return cost is not None and cost.recorded.value > 0
+        return not math.isnan(self._measured_ns)
 
     @cached_property
     def launches(self) -> pd.DataFrame:
@@ -169,7 +168,7 @@ class Step:
     def _measured_ns(self) -> float:
         """Return the step without recording, where such steps were timed; NaN where none were."""
         cost = measure_cost(self.analysis)
-        is_known = cost is not None and cost.recorded.value > 0
+        is_known = cost is not None and cost.recorded.value > 0 and cost.unprofiled.value > 0
         return min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns if cost and is_known else math.nan
 
     @cached_property
