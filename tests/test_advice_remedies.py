@@ -8,6 +8,7 @@ from slow import first, first_of
 
 import tcprof
 from tcprof.analysis import analyze
+from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.judge import judge
 from tcprof.findings.pricing.advice import Advice
 
@@ -47,6 +48,16 @@ def test_what_runs_in_graphs_is_not_told_to_be_compiled(graph, tmp_path):
     compiles = [rule for rule, each in found.items() if "torch.compile" in told(each)]
     assert set(compiles) == (set() if graph else {"launch-bound", "fusion"})
     assert ("graphs for more" in found["launch-bound"].options[0].title) == bool(graph)
+
+
+@pytest.mark.parametrize(("calls", "compiles"), [(7, True), (8, False)])
+def test_a_model_that_each_step_calls_often_is_not_told_to_be_compiled(calls, compiles, tmp_path):
+    builder = small_kernels("")
+    for at in range(0, 8 * MS, MS):
+        builder.range("forward", at + US, at + 900 * US, domain=DOMAIN)
+        for call in range(calls):
+            builder.range("Function", at + (2 + 100 * call) * US, at + (90 + 100 * call) * US, domain=DOMAIN)
+    assert ("torch.compile" in told(read(builder, tmp_path)["launch-bound"])) == compiles
 
 
 @first_of(2)(

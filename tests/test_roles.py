@@ -12,6 +12,7 @@ import tcprof
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
 from tcprof.findings.advise import advise
+from tcprof.findings.pricing.step import measure_step
 from tcprof.frames import HISTORY_RUNS, SLOW_PATH
 from tcprof.history.run import list_points
 from tcprof.views.history import view_run
@@ -186,7 +187,9 @@ def test_what_is_fetched_when_the_last_action_is_known_belongs_to_the_step_that_
             trace.kernel("gemm", begin + 200, begin + 300, launched=begin + 150)
         trace.copy("device to host", start + 310, start + 330, launched=start + 290)
         trace.copy("host to device", start + 700, start + 800, launched=start + 690)
-    steps = read(trace).steps.set_index("role")
+    analysis = read(trace)
+    steps = analysis.steps.set_index("role")
+    assert measure_step(analysis, 0).replay is not None  # though another role follows each step
     assert (steps["gpu_start_ns"] % 2_000).groupby("role").first().to_dict() == {"inference m": 200, "step": 700}
     assert steps["slow"].eq("").all()
 

@@ -21,7 +21,8 @@ from tcprof.analysis.host import (
     WORK,
 )
 from tcprof.analysis.steps.marked_steps import FEWEST
-from tcprof.annotate.steps import BACKWARD, DATA, OPTIMIZER
+from tcprof.annotate.steps import BACKWARD, DATA, DOMAIN, FORWARD, OPTIMIZER
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.pricing import CODE, MEASURED
 from tcprof.findings.pricing.advice import (
     HIGH,
@@ -52,7 +53,9 @@ from tcprof.untrusted import one_line
 Lines: TypeAlias = tuple[str, ...]
 _LEAST_PCT = 5.0
 _MOST_IN_A_RUN = 0.5  # of the launches: less, and a graph holds little before the waits are removed
-_GRAPHS, _MORE_GRAPHS = ("CUDA graphs", CODE["graphs"]), ("CUDA graphs for more of the step", CODE["whole_graph"])
+_GRAPHS, _WHOLE_GRAPH = (("CUDA graphs", CODE[code]) for code in ("graphs", "whole_graph"))
+_MORE_GRAPHS = "CUDA graphs for more of the step", CODE["whole_graph"]
+_OFTEN = 8  # calls of a model in a step: compiled, each takes longer than the few launches that it replaces
 _FEWER = "Fewer launches help. Mixed precision won't: it adds launches."
 _SIZES = "Sizes change from step to step, but a graph needs fixed sizes. Caches must be static, too."
 _CHANGING = 0.05  # of the launches: what prepares a step and ends an epoch has fewer
@@ -77,7 +80,7 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     )
     if gain.likely_pct < _LEAST_PCT or gain.low_pct < run_share * NOTABLE_PCT:
         return []
-    title, graphs = _MORE_GRAPHS if replays_graphs(step) else _GRAPHS
+    title, graphs = _MORE_GRAPHS if replays_graphs(step) else _WHOLE_GRAPH if _calls_often(step) else _GRAPHS
     action, meaning, named = f"{'extend the' if replays_graphs(step) else 'use'} CUDA graphs", _FEWER, inside.index[:0]
     if len(inside) and run_share < _MOST_IN_A_RUN and not causes:
         named, first = inside.index, _list_options(step, step.host.waits.loc[inside.index], UNPRICED)[0]
@@ -106,6 +109,15 @@ def _describe_launches(step: Step, waits: "pd.Index[str]") -> Lines:
         f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
         *_list_waits(step.host.waits.loc[waits]),
     )
+
+
+def _calls_often(step: Step) -> bool:
+    """Tell whether the step calls a model again and again, as a solver does."""
+    paths, instances = step.analysis.paths, step.analysis.instances
+    around = paths["name"].reindex(paths["parent_id"]).to_numpy()
+    is_call = (paths["domain"] == DOMAIN) & (around == FORWARD)
+    count = (rows_of_gpu(instances, step.gpu)["path_id"].map(is_call)).sum()
+    return bool(count >= _OFTEN * max(len(rows_of_gpu(step.analysis.steps, step.gpu)), 1))
 
 
 def _changes_sizes(step: Step) -> bool:
