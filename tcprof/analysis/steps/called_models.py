@@ -101,7 +101,7 @@ def _are_repeated(texts: Texts, is_silent: Bools, is_apart: Bools, most: dict[st
     again = np.append(False, models[1:].to_numpy() == models[:-1].to_numpy()) & (models != STEP).to_numpy()
     is_second = again & np.append(False, is_silent[:-1])
     is_third = is_second & np.append(False, is_second[:-1])
-    seconds, thirds, calls = (pd.Series(each).groupby(models) for each in (is_second, is_third, again))
+    seconds, thirds, calls = (pd.Series(flags).groupby(models) for flags in (is_second, is_third, again))
     in_pairs = (2 * seconds.transform("sum") >= calls.transform("size") - 1) & ~thirds.transform("any")
     follows = again & np.append(False, ~is_apart[:-1])
     position = pd.Series(follows).groupby(np.cumsum(~follows)).cumcount()
