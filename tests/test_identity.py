@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
+from slow import one_of_each
 from test_redact import SECRETS, recording, recording_with_secrets, texts_in
 from test_redact_canaries import CANARY
 
@@ -156,7 +157,7 @@ FREE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "secret"), FREE)
+@one_of_each(0)(("name", "value", "secret"), FREE)
 def test_a_copy_has_no_free_text_of_a_run(name, value, secret, tmp_path):
     path, saved = recording().write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof"
     write_rows(path, [(name, value), ("rank_2", "of 8")])

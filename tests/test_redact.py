@@ -429,7 +429,7 @@ def test_a_real_recording(tmp_path):
     assert redaction.removed[Kind.OUTPUT] == 1
 
 
-def test_messages_of_nsys_are_shown_without_what_is_private(run, tmp_path):
+def test_messages_of_nsys_are_shown_without_what_is_private(run, tmp_path, shared_reads):
     """As in a copy: wherever a message is shown, it is of the same text."""
     from tcprof.api.reading import read
 
