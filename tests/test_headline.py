@@ -6,6 +6,7 @@ import re
 import pytest
 from builders import FIXTURES
 from report_inputs import make_analysis, make_empty, summarize
+from slow import first_of
 
 import tcprof
 from tcprof.units import format_ns, format_pct
@@ -77,7 +78,7 @@ def test_where_they_were_busy_and_where_not(file, where):
     assert summary.where.removeprefix("Tensor Active by range: ") == where
 
 
-@pytest.mark.parametrize("file", ["llama", "matmul", "transformer_eager"])
+@first_of(1)("file", ["llama", "matmul", "transformer_eager"])
 def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path):
     """Step time, Tensor Active, GPU idle and the number of steps, in text, Markdown, JSON and on the page."""
     path, page = FIXTURES / f"{file}.sqlite", tmp_path / "page.html"

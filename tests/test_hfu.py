@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from builders import FIXTURES
+from slow import first_of
 from test_flop import US, Step
 
 import tcprof
@@ -131,7 +132,7 @@ def test_the_table_has_them_where_they_are_known(sides, run, tmp_path):
     assert "\nMFU" not in out
 
 
-@pytest.mark.parametrize(("condition", "status"), [("mfu < 17", 0), ("mfu < 18", 1), ("hfu > +3pt", 1)])
+@first_of(1)(("condition", "status"), [("mfu < 17", 0), ("mfu < 18", 1), ("hfu > +3pt", 1)])
 def test_conditions_on_them(sides, run, condition, status):
     done = run("compare", *sides, "--warm-up", "all", "--strict", "--fail-if", condition)
     assert done.status == status, done.out

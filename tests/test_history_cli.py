@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import FIXTURES
 from commands import Run
+from slow import first_of
 
 from tcprof.history.store import open_store
 
@@ -107,7 +108,7 @@ def test_runs_are_named_wherever_a_recording_is(run):
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize("name", ["main@-9", "commit:abcdef", "main@latest:other"])
+@first_of(1)("name", ["main@-9", "commit:abcdef", "main@latest:other"])
 def test_a_run_that_is_not_there_is_said(run, name):
     add(run, FP32)
     done = run("show", name)
@@ -133,7 +134,7 @@ def test_an_analysis_that_was_not_kept_is_said(run):
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize("output", ["text", "json", "markdown", "junit"])
+@first_of(1)("output", ["text", "json", "markdown", "junit"])
 def test_a_first_run_passes_and_says_so(run, output):
     gate = ("--fail-if", "time > +5%", "--strict", "--format", output)
     for known in (False, True):  # without a store, and without a run of the branch

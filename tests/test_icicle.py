@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from builders import FIXTURES, MS, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
+from slow import first_of
 
 import tcprof
 from tcprof import units
@@ -17,7 +18,7 @@ from tcprof.views.recording.icicle import KINDS, Block, Tree, list_icicles
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
-@pytest.mark.parametrize("file", ["llama", "net_amp", "transformer_eager", "wmma", "jax_mlp", "gan_fp16"])
+@first_of(3)("file", ["llama", "transformer_eager", "jax_mlp", "net_amp", "wmma", "gan_fp16"])
 def test_parts_are_those_of_the_time_account(file):
     report = tcprof.read(FIXTURES / f"{file}.sqlite")
     mean = measure_mean_step(report.analysis, 0)
@@ -99,7 +100,7 @@ def test_epochs_are_one():
     assert "forward" in outer
 
 
-@pytest.mark.parametrize("file", ["llama", "mnist_amp", "resnet", "gan_fp16"])
+@first_of(2)("file", ["llama", "mnist_amp", "resnet", "gan_fp16"])
 def test_idle_time_selects_the_longest_gap_that_it_tells_of(file):
     report = tcprof.read(FIXTURES / f"{file}.sqlite")
     (icicle,), checked = draw(report.analysis), 0

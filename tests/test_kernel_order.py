@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import PROCESS, TraceBuilder
-from slow import first
+from slow import first, first_of
 
 import tcprof
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
@@ -126,7 +126,7 @@ def test_a_range_that_iterates_comes_first(tmp_path):
 
 
 @pytest.mark.parametrize(("inner", "path"), [("", KERNEL_ORDER), ("train_batch", "epoch{} / train_batch")])
-@pytest.mark.parametrize("number", ["", " 3"])
+@first_of(1)("number", ["", " 3"])
 def test_epochs_are_no_steps(inner, path, number, tmp_path):
     trace, start = TraceBuilder().gpu(), 0
     for _ in range(6):
@@ -227,7 +227,7 @@ def test_where_nothing_repeats_it_is_said(tmp_path, run):
         tcprof.read(path, step=KERNEL_ORDER)
 
 
-@pytest.mark.parametrize("command", ["show", "ranges", "timeline"])
+@first_of(1)("command", ["show", "ranges", "timeline"])
 def test_it_is_said_that_they_are_no_ranges(command, tmp_path, run):
     trace = TraceBuilder().gpu()
     steps(trace, 8)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import open_source
+from slow import first_of
 
 import tcprof
 from tcprof.errors import InputError
@@ -204,7 +205,7 @@ def hostile(writer: TraceWriter) -> None:
     writer.about |= {"deviceProperties": {"id": 0}, "distributedInfo": [1]}
 
 
-def test_hostile_events_are_left_out_and_counted(tmp_path, run):
+def test_hostile_events_are_left_out_and_counted(tmp_path, run, shared_reads):
     writer = TraceWriter()
     hostile(writer)
     writer.step(1, 0)
@@ -238,7 +239,7 @@ def test_hostile_events_are_left_out_and_counted(tmp_path, run):
         (lambda content: content.replace(b'"ts": 10000000000', b'"ts": 00000000000', 1), "cut off or damaged"),
     ],
 )
-@pytest.mark.parametrize("is_packed", [False, True])
+@first_of(1)("is_packed", [False, True])
 def test_a_damaged_trace_is_refused(damage, said, is_packed, tmp_path, run):
     writer = TraceWriter()
     writer.step(1, 0)

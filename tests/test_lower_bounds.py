@@ -14,6 +14,7 @@ import pytest
 from builders import FIXTURES
 from report_inputs import render_page
 from scenarios import draw
+from slow import first_of
 from worlds import Sampler, World, make_world, write_world
 
 import tcprof
@@ -65,7 +66,7 @@ def false_claims(comparison: Comparison, quantities: Sequence[str]) -> int:
     return int((rows[["verdict", "mean_verdict"]].isin([HIGHER, LOWER])).any(axis=1).sum())
 
 
-@pytest.mark.parametrize("kernels", [True, False])
+@first_of(1)("kernels", [True, False])
 @pytest.mark.parametrize("lost", LOST)
 def test_sums_over_lost_samples_are_lower_bounds(lost, kernels, write):
     """What is not marked is the whole, what is marked is no more than that."""

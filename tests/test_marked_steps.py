@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from builders import TraceBuilder
+from slow import first_of
 
 import tcprof
 from tcprof.analysis.ranges.nesting import OTHER
@@ -92,7 +93,7 @@ def test_each_gpu_numbers_its_own(tmp_path):
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
 
 
-@pytest.mark.parametrize("domain", ["NCCL", "com.nvidia.nccl.proxy", "libcudf"])
+@first_of(1)("domain", ["NCCL", "com.nvidia.nccl.proxy", "libcudf"])
 def test_a_range_of_a_library_is_no_step(domain, tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)
@@ -166,7 +167,7 @@ def test_what_xla_tries_is_told_as_warm_up_and_not_as_work_outside_of_steps(tmp_
     )
 
 
-@pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "Xla:#name=x#"])
+@first_of(1)("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "Xla:#name=x#"])
 def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
     trace = TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10)
     assert read(trace, tmp_path).paths["name"].tolist() == [name]

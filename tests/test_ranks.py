@@ -253,7 +253,7 @@ def rank_events(process: int | str, gpu: int | str, kernel_us: int) -> list[dict
         ([("[TP00-PP01] 99", "[TP00-PP01] 0"), ("[TP00-PP00] 100", "[TP00-PP00] 1")], [0, 1]),
     ],
 )
-@pytest.mark.parametrize("about", [{}, {"distributedInfo": {"rank": 0, "world_size": 2}}])
+@first_of(1)("about", [{}, {"distributedInfo": {"rank": 0, "world_size": 2}}])
 def test_each_process_of_merged_traces_is_a_rank(places, numbers, about, tmp_path, run):
     ranks = [rank_events(*place, kernel_us=200 + 60 * number) for number, place in enumerate(places)]
     done = run("ranks", write_traces(tmp_path, *ranks, **about), "--format", "json")

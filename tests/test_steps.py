@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from builders import FIXTURES, US, TraceBuilder, assert_rows
+from slow import first_of
 
 import tcprof
 from tcprof.analysis.mean_step import find_typical
@@ -92,7 +93,7 @@ def mean_step_ns(analysis):
 WORKERS = [10_000, 10_000, 10_000, 50_000] * 5  # of four, whose batches come together: each fourth step waits
 
 
-@pytest.mark.parametrize("copies", [False, True])
+@first_of(1)("copies", [False, True])
 def test_a_step_that_waits_long_for_its_batch_is_a_step(tmp_path, copies):
     analysis = loop(tmp_path, WORKERS, copies=copies)
     assert mean_step_ns(analysis) == pytest.approx((sum(WORKERS) + 4_000) / 21)
@@ -112,7 +113,7 @@ def test_a_very_long_pause_is_in_no_mean(tmp_path):
     assert mean_step_ns(analysis) == pytest.approx((18 * 10_000 + 4_000) / 19)
 
 
-@pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])
+@first_of(1)("name", ["llama", "jax_mlp", "mlp_fp32"])
 def test_steps_hold_the_time_between_steps_too(name):
     report = tcprof.read(FIXTURES / f"{name}.sqlite")
     steady = report.steps[~report.steps["warm_up"]]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import FIXTURES
+from slow import first_of
 from test_jax_trace import JaxWriter
 from test_kineto import TraceWriter
 
@@ -67,7 +68,7 @@ def test_a_sample_holds_from_its_event_to_the_next(tmp_path):
     assert samples["tensor_active_pct"].unique().tolist() == [3.5]
 
 
-@pytest.mark.parametrize("named", [TENSOR, "SM Instructions - Tensor Active (%)"])
+@first_of(1)("named", [TENSOR, "SM Instructions - Tensor Active (%)"])
 def test_counters_of_xla(named, tmp_path):
     writer = JaxWriter()
     for number in range(STEPS):
@@ -88,7 +89,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@first_of(2)("kind", BAD)
 def test_a_doubtful_reading_is_a_fault(kind, tmp_path, run):
     value, told = BAD[kind]
     path = traced(
@@ -143,7 +144,7 @@ def as_trace(recording: Path, path: Path, period_ns: float) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["transformer_eager", "mlp_fp16"])
+@first_of(1)("name", ["transformer_eager", "mlp_fp16"])
 def test_samples_of_a_millisecond_give_what_shorter_ones_give(name, tmp_path):
     recording = FIXTURES / f"{name}.sqlite"
     exact, coarse = tcprof.read(recording), tcprof.read(as_trace(recording, tmp_path / "a.json", 1e6))
