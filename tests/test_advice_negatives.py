@@ -31,15 +31,8 @@ Find = Callable[[TraceBuilder], dict[str, Advice]]
     ("rule", "fires", "silent"),
     [
         ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, LERP, DIVIDE, SCALE, FUSED]),  # lists of averages
-        ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, SCALE, SCALE]),  # clipping
         ("unfused-optimizer", [BF16, SCALE, ADD], [BF16, ADD]),  # SGD without momentum
-        ("unfused-optimizer", [BF16, LERP, DIVIDE, SCALE], [BF16, DIVIDE, SCALE]),  # RMSprop
         ("attention-in-parts", [BF16, MUL, SOFTMAX, MUL, MUL, BF16], [BF16, MUL, LOSS, MUL, MUL, BF16]),
-        (
-            "attention-in-parts",
-            [BF16, MUL, SOFTMAX, MUL, MUL, BF16],
-            [BF16, MUL, SOFTMAX, CHOOSE, MUL, BF16],
-        ),  # routers
         ("copies-on-gpu", [BF16, COPY], [BF16, CAST]),
         ("copies-on-gpu", [BF16, SOFTMAX, INDEX, INDEX], [BF16, SOFTMAX, INDEX, INDEX, CHOOSE]),  # beams
         ("copies-on-gpu", [BF16, SOFTMAX, INDEX], [BF16, INDEX]),  # tables

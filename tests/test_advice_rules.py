@@ -334,10 +334,6 @@ SILENT = {
         "old-attention",
         one_kernel(FLASH.replace("flash_fwd_kernel", "flash_fwd_splitkv_kernel"), 25, gridX=64),
     ),
-    "ampere": (
-        "old-attention",
-        TraceBuilder().gpu(0, "NVIDIA A100-SXM4-80GB", chip="GA100").kernel(FLASH, 0, 4 * MS, launched=0, gridX=64),
-    ),
     "as slow, by the newest instructions": ("old-products", one_kernel(BF16, 30)),
     "old, and as fast as others": ("old-products", one_kernel(AMPERE_TF32, 95)),
     "of this another rule tells": ("old-products", one_kernel(AMPERE.replace("_tn", "_tn_align1"), 60)),
@@ -367,23 +363,9 @@ SILENT = {
     ),
     "slow for another reason": ("fp8", one_kernel(BF16, 30)),
     "by old instructions": ("fp8", one_kernel(AMPERE, 60)),
-    "convolution": (
-        "fp8",
-        one_kernel("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64", 88),
-    ),
-    "inference": ("fp16-without-scaler", steps([FP16] * 4)),
-    "bf16": ("fp16-without-scaler", steps([BF16] * 4 + [FUSED])),
     "a part that is not trained": ("fp16-without-scaler", steps([FP16, BF16, BF16, BF16, FUSED])),
-    "an optimizer of Apex": (
-        "fp16-without-scaler",
-        steps([FP16] * 4 + ["void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>"]),
-    ),
     "too short": ("few-blocks", few_blocks(1, length=10 * US)),
     "not the program's own": ("few-blocks", few_blocks(1, name="void at::native::reduce_kernel<512, 1>")),
-    "communication": (
-        "few-blocks",
-        few_blocks(24, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"),
-    ),
     "little of the time": ("few-blocks", few_blocks(1).kernel("sum", 4 * MS, 50 * MS, launched=1, gridX=500)),
     "a backward pass": ("recomputation", backward("gradients")),
 }

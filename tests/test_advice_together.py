@@ -132,26 +132,6 @@ def record_one_without_steps(folder: Path) -> Analysis:
     return analyze(builder.trace(folder))
 
 
-@pytest.mark.slow
-def test_a_replica_that_idles_while_the_first_gpu_updates_weights_is_no_reason(tmp_path):
-    """As by ``nn.DataParallel``: one process, and an optimizer that runs on the first GPU alone."""
-    builder = TraceBuilder().gpu(0).gpu(1)
-    for at in builder.steps(20, MS, 990 * US):
-        for gpu in (0, 1):
-            place = {"device": gpu, "stream": 7 + gpu}
-            builder.kernel(BF16, at + 20 * US, at + 400 * US, launched=at + gpu, **place)
-            builder.kernel(
-                "ncclDevKernel_Reduce_Sum", at + 400 * US, at + 500 * US, launched=at + 10 * US + gpu, **place
-            )
-        for launched in range(at + 20 * US, at + 985 * US, 20 * US):  # the CPU launches them, just in time
-            if launched + 480 * US < at + MS:
-                start = launched + 480 * US
-                builder.kernel("update", start, start + 20 * US, launched=launched, stream=7)
-    found = {(each.gpu, each.rule): each for each in advise(analyze(builder.trace(tmp_path)))}
-    assert "idle-or-tracer" not in {rule for gpu, rule in found if gpu == 1}
-    assert all(each.gain.likely_pct < 1 for (gpu, _), each in found.items() if gpu == 1 and each.gain.is_known)
-
-
 def record_overlapping(
     folder: Path, lengths: tuple[int, int], sends: tuple[int, int], *, name: str = FP32, sm_active: int | None = None
 ) -> Analysis:

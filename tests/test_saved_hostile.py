@@ -53,18 +53,11 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "half of it": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "no JSON": lambda path: change(path, ABOUT, lambda _: b"{"),
     "a newer format": lambda path: change(path, ABOUT, document(format=FORMAT + 1)),
-    "no recording": lambda path: change(path, ABOUT, document(recording=None)),
-    "unknown facts": lambda path: change(path, ABOUT, document(observed={"x": 1})),
     "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
-    "texts for numbers": lambda path: change(
-        path, "ranges.parquet", column("gpu", lambda values: ["x"] * len(values), pa.string())
-    ),
     "a path that is not there": lambda path: change(
         path, "ranges.parquet", column("path_id", lambda values: [99] * len(values))
     ),
     "compressed twice": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
-    "format 0": lambda path: change(path, ABOUT, document(format=0)),
-    "a document that is deep": lambda path: change(path, ABOUT, lambda _: b"[" * 100_000),
     "a document that is large": lambda path: change(path, ABOUT, lambda text: text + b" " * MOST_ABOUT_BYTES),
     "a part twice": lambda path: append(path, "ranges.parquet"),
     "a bomb of rows": lambda path: change(path, "ranges.parquet", bomb),
