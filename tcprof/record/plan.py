@@ -71,7 +71,12 @@ class Plan:
         if not self.options.follows_steps:
             return None, self.build_command(report)
         commands = build_session_commands(self.nsys, self.capabilities, self.options, report, self.metric_set)
-        capture = StepCapture(commands, self.options, self.processes, report)
+
+        def export() -> None:
+            if not self.nsys.prefix:  # else the report is root's
+                make_export(self.nsys, report.report, from_steps=capture.is_of_steps)
+
+        capture = StepCapture(commands, self.options, self.processes, report, export)
         return capture, self.build_command(report, commands.session)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcprof.errors import NsysError
+from tcprof.errors import NsysError, TcprofError
 from tcprof.nsys.report import REPORT_SUFFIX, STREAM_SUFFIX, ReportFiles
 from tcprof.nsys.run import Completed, run_quietly
 from tcprof.record.command import RecordOptions, SessionCommands
@@ -78,10 +78,19 @@ class StepCapture(threading.Thread):
         commands: nsys's command lines for its session.
         folder: Where the processes of the program write their steps.
         report: What nsys writes first, and what the report is called in the end.
+        export: Exports the report, before it is asked for.
     """
 
-    def __init__(self, commands: SessionCommands, options: RecordOptions, folder: Path, report: ReportFiles) -> None:
+    def __init__(
+        self,
+        commands: SessionCommands,
+        options: RecordOptions,
+        folder: Path,
+        report: ReportFiles,
+        export: Callable[[], object],
+    ) -> None:
         super().__init__(daemon=True)
+        self._export = export
         self._commands, self._options, self._folder, self._report = commands, options, folder, report
         self._has_ended = threading.Event()  # the program, or it was asked to
         self._began = time.monotonic()
@@ -207,8 +216,14 @@ class StepCapture(threading.Thread):
         return False
 
     def _time_steps(self) -> bool:
-        """Wait for enough unprofiled steps; those that go on are none."""
-        self._has_ended.wait(_SETTLE_S)
+        """Wait for enough unprofiled steps; those that go on are none.
+
+        Before, while the program settles, the report is exported, so that nothing else runs beside them.
+        """
+        settled = time.monotonic() + _SETTLE_S
+        with suppress(TcprofError):  # it is exported again when it is read, which tells
+            self._export()
+        self._has_ended.wait(max(0.0, settled - time.monotonic()))
         self._read_logs()
         begun = {process: len(log.timed) + 1 for process, log in self._logs.items()}
         self._unprofiled_from, self._doing = begun, TIMING

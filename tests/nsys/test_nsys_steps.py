@@ -43,6 +43,7 @@ def wait(seconds): time.sleep(0.01 * seconds)
 """
 TELL = "print(phase, torch.nn.Module.__call__.__closure__, '__call__' in vars(torch.nn.Linear))"
 WHOLE = f"{TRAIN}\nfor phase in 't', 'o': train_until(phase); train(2); {TELL}\ntrain(100)"
+GIVEN_UP = StoppedError("The recording was given up.")
 LATE = WHOLE.replace("for phase in", "train_until('t', wait)\nfor phase in")  # its steps; with --duration 0.2
 
 
@@ -74,9 +75,9 @@ def profile(run, folder: Path, program: str, *options: str) -> int:
     return run("profile", "--gpus", "none", *options, "train.py")
 
 
-def make_capture(folder: Path, report=ReportFiles(Path("x"))) -> StepCapture:  # noqa: B008
+def make_capture(folder: Path, report=ReportFiles(Path("x")), export=print) -> StepCapture:  # noqa: B008
     commands = SessionCommands("", (), (), ReportFiles(Path("y")))
-    return StepCapture(commands, RecordOptions(steps=0), folder, report)
+    return StepCapture(commands, RecordOptions(steps=0), folder, report, export)
 
 
 def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine, captures, capfd):
@@ -189,6 +190,14 @@ def test_a_first_capture_is_enough_where_its_steps_are_as_later_ones(machine: Pa
     assert capture._has_enough() == is_enough
 
 
+def test_nothing_is_exported_beside_unprofiled_steps(machine):
+    doing: list[str] = []
+    capture = make_capture(machine, export=lambda: doing.append(capture._doing))
+    capture._has_ended.set()
+    assert not capture._time_steps()
+    assert (doing, capture._doing) == ([RECORDING], TIMING)
+
+
 def test_what_follows_the_last_step_is_no_unprofiled_step(run, machine, monkeypatch):
     monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((1000, 0.0),))
     assert profile(run, machine, f"{TRAIN}\ntrain_until('t'); train(300); time.sleep(1)", "--steps", "6") == 0
@@ -242,7 +251,9 @@ def test_steps_that_come_late_replace_what_was_shown(run, machine, captures, cap
 
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_what_was_shown_outlives_a_program_that_is_given_up(machine, monkeypatch, is_shown):
-    monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or give_up())
+    monkeypatch.setattr(
+        recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or (_ for _ in ()).throw(GIVEN_UP)
+    )
     capture = make_capture(machine, files := ReportFiles(Path("x")))
     capture._is_concluded = capture.is_shown = is_shown
     if is_shown:
@@ -288,10 +299,6 @@ def test_a_signal_is_the_status_of_a_program_that_nsys_does_not_record(machine, 
     capture.start, capture._doing = lambda: None, doing
     capture.watch(print)(SimpleNamespace(is_asked=True, status=130))
     assert recording.record(None, [], files, capture).program_status == status
-
-
-def give_up() -> None:
-    raise StoppedError("The recording was given up.")
 
 
 def test_steps_of_the_second_capture_are_counted_in_each_process(machine):
