@@ -84,15 +84,11 @@ def test_why_a_rank_computes_longer(cause, tmp_path):
     assert re.match(r"Rank 2 .* 300 µs \(20\.0 %\) ", judge_job(job)[1])
 
 
-def test_a_rank_that_waits_for_its_input(tmp_path):
-    job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]))
+@pytest.mark.parametrize(("names_input", "cause"), [(True, "input"), (False, "CPU, mostly in step .*input")])
+def test_a_rank_that_waits_for_its_input(names_input, cause, tmp_path):
+    job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=names_input))
     assert job.ranks["straggler"].tolist() == [False, True, False, False]
-    assert re.fullmatch(r".*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
-
-
-def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path):
-    job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False))
-    assert re.fullmatch(r".*CPU, mostly in step .*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
+    assert re.fullmatch(rf".*{cause}.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
 @pytest.mark.parametrize(

@@ -351,5 +351,5 @@ def _is_called(pattern: str) -> ColumnElement[bool]:
 def _correlations(database: Database) -> Ints:
     """Read the numbers of the launches of all activities."""
     queries = (Query(table, optional={"correlationId": UNKNOWN}) for table in schema.ACTIVITY_TABLES)
-    numbers = np.concatenate([database.read(query)["correlationId"] for query in queries])
-    return numbers[numbers != UNKNOWN]
+    numbers: Ints = np.concatenate([database.read(query)["correlationId"] for query in queries])
+    return np.asarray(numbers[numbers != UNKNOWN], dtype=np.int64)
