@@ -221,6 +221,8 @@ def trim(path: Path) -> None:
 def count_captured(path: Path, log: str) -> dict[str, list[float]]:
     """Find of each role the steps in a recording of a part of the program: how many, their mean time in ms, first ones.
 
+    First ones are in no mean, unless there are no others.
+
     Args:
         log: A line for each step, when it began and its role; and one for the end.
     """
@@ -233,8 +235,11 @@ def count_captured(path: Path, log: str) -> dict[str, list[float]]:
     )
     steps["is_first"] = steps.groupby("role").cumcount() < WARM_UP
     inside = steps[((steps["begin"] + steps["end"]) / 2).between(first_ns, last_ns)]
+    times = (inside["end"] - inside["begin"]).where(
+        ~inside["is_first"] | inside.groupby("role")["is_first"].transform("all")
+    )
     return {
-        role: [len(rows), round(float((rows["end"] - rows["begin"]).mean()) / 1e6, 3), int(rows["is_first"].sum())]
+        role: [len(rows), round(float(times[rows.index].mean()) / 1e6, 3), int(rows["is_first"].sum())]
         for role, rows in inside.groupby("role", sort=False)
     }
 
