@@ -43,14 +43,6 @@ def test_the_outermost_range_that_repeats(tmp_path):
     assert found["kernel_ns"].tolist() == [3_980] * 7
 
 
-def test_of_several_the_one_with_most_time_on_the_gpu(tmp_path):
-    trace = TraceBuilder().gpu()
-    end = loop(trace, "load", 0, [2_000] * 9)
-    loop(trace, "train", end, [8_000] * 6)
-    found = read(trace, tmp_path).steps
-    assert found["path"][found["counted"]].unique().tolist() == ["train"]
-
-
 def test_steps_of_epochs_with_names_of_their_own_belong_together(tmp_path):
     trace = TraceBuilder().gpu()
     trace.range("epoch 0", 0, 30_000).range("epoch 1", 30_000, 60_000)
@@ -71,32 +63,22 @@ def test_three_instances_iterate_if_they_are_called_steps(name, count, iterates,
     assert iterating(read(trace, tmp_path)) == [name] * iterates
 
 
-def test_the_first_slow_ones_are_warm_up(tmp_path):
+@pytest.mark.parametrize(
+    ("lengths", "count"),
+    [((90, 30, 10, 10.1, 9.9, 10.05, 30, 10, 9.95), 2), ((90, 80, 70, 60, 50, 40), 1)],  # five show what is usual
+)
+def test_the_first_slow_ones_are_warm_up(lengths, count, tmp_path):
     trace = TraceBuilder().gpu()
-    loop(trace, "step", 0, [90_000, 30_000, 10_000, 10_100, 9_900, 10_050, 30_000, 10_000, 9_950])
-    assert read(trace, tmp_path).steps["warm_up"].tolist() == [True, True] + [False] * 7
+    loop(trace, "step", 0, [int(1_000 * length) for length in lengths])
+    assert read(trace, tmp_path).steps["warm_up"].tolist() == [True] * count + [False] * (len(lengths) - count)
 
 
-def test_five_are_left_to_tell_what_is_usual(tmp_path):
+@first_of(1)(
+    ("name", "domain"), [("sort", "NCCL"), ("sort", "com.nvidia.nccl.proxy"), ("sort", "libcudf"), (OTHER, "")]
+)
+def test_ranges_of_a_library_and_unlike_ones_folded_into_one_are_no_steps(name, domain, tmp_path):
     trace = TraceBuilder().gpu()
-    loop(trace, "step", 0, [90_000, 80_000, 70_000, 60_000, 50_000, 40_000])
-    assert read(trace, tmp_path).steps["warm_up"].sum() <= 1
-
-
-def test_each_gpu_numbers_its_own(tmp_path):
-    trace = TraceBuilder().gpu().gpu(1)
-    for start in range(0, 60_000, 10_000):
-        trace.range("step", start, start + 9_000)
-        trace.kernel("k", start + 20, start + 4_000, launched=start + 10)
-        trace.kernel("k", start + 20, start + 4_000, launched=start + 10, device=1)
-    found = read(trace, tmp_path).steps
-    assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
-
-
-@first_of(1)("domain", ["NCCL", "com.nvidia.nccl.proxy", "libcudf"])
-def test_a_range_of_a_library_is_no_step(domain, tmp_path):
-    trace = TraceBuilder().gpu()
-    loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)
+    loop(trace, name, 0, [8_000] * 12, domain)
     assert iterating(read(trace, tmp_path)) == []
 
 
@@ -171,12 +153,6 @@ def test_what_xla_tries_is_told_as_warm_up_and_not_as_work_outside_of_steps(tmp_
 def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
     trace = TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10)
     assert read(trace, tmp_path).paths["name"].tolist() == [name]
-
-
-def test_unlike_names_that_were_folded_into_one_are_no_step(tmp_path):
-    trace = TraceBuilder().gpu()
-    loop(trace, OTHER, 0, [10_000] * 8)
-    assert iterating(read(trace, tmp_path)) == []
 
 
 def test_a_domain_of_the_program_counts_where_the_default_one_has_no_steps(tmp_path):

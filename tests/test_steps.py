@@ -1,6 +1,5 @@
 """Steps: how long each takes to the next one, what the GPU does meanwhile, and that warm-up is left out."""
 
-import pandas as pd
 import pytest
 from builders import FIXTURES, US, TraceBuilder, assert_rows
 from slow import first_of
@@ -36,11 +35,8 @@ def test_a_step_reaches_to_the_next_ones_begin(analysis):
     assert steps["busy_ns"].tolist()[:-1] == [4_000, 4_000, 4_000, 4_000, 14_000, 4_000]
     assert steps["idle_pct"].tolist()[4] == pytest.approx(100 * 16 / 30)
     assert steps["tensor_active_mean_pct"].tolist()[3:5] == pytest.approx([8.0, 80 * 9 / 30])
-
-
-def test_of_the_last_step_nothing_is_known_that_needs_its_end(analysis):
-    last = analysis.steps.iloc[-1]
-    assert last[["step_ns", "busy_ns", "idle_pct", "tensor_active_mean_pct"]].isna().all()
+    assert steps.iloc[-1][["step_ns", "busy_ns", "idle_pct", "tensor_active_mean_pct"]].isna().all()
+    assert analysis.step_summary["step_ns"].tolist() == [10_000]
 
 
 def test_steps_that_were_launched_but_did_not_run_are_not_counted(tmp_path):
@@ -54,15 +50,6 @@ def test_steps_that_were_launched_but_did_not_run_are_not_counted(tmp_path):
     analysis = tcprof.read(builder.write(tmp_path), warm_up=0)
     assert analysis.steps["counted"].sum() == analysis.step_summary["step_count"].item() == 8
     assert analysis.kinds["total_ns"].item() / analysis.kinds["step_count"].item() == pytest.approx(100 * US)
-
-
-def test_the_step_time_is_the_median_without_warm_up(analysis):
-    assert analysis.step_summary["step_ns"].tolist() == [10_000]
-
-
-def test_a_saved_analysis_has_the_same_steps(analysis, tmp_path):
-    analysis.save(tmp_path / "run.tcprof")
-    pd.testing.assert_frame_equal(tcprof.read(tmp_path / "run.tcprof").steps, analysis.steps)
 
 
 def test_where_nothing_iterates_there_are_none():
@@ -145,15 +132,11 @@ def test_it_is_out_of_every_figure_of_a_path(tmp_path):
         epoch / step / forward  7               133_000    350_000        7             50
         """
     assert_rows(analysis.ranges, expected)
+    unknown = [column.name for column in RANGES.columns if column.dtype == "float64"]
+    assert analysis.ranges.set_index("path").loc["epoch / step / compile", unknown].isna().all()
     assert analysis.timeline.set_index("path")["window_ns"].tolist() == [1_050_000, 1_050_000, 350_000, 0, 350_000]
     assert analysis.instances["left_out"].sum() == 2
     assert analysis.steps["warm_up"].sum() == 1
-
-
-def test_a_path_of_warm_up_alone_has_no_known_figures(tmp_path):
-    ranges = tcprof.read(training().write(tmp_path)).ranges.set_index("path")
-    unknown = [column.name for column in RANGES.columns if column.dtype == "float64"]
-    assert ranges.loc["epoch / step / compile", unknown].isna().all()
 
 
 @pytest.mark.parametrize(("warm_up", "counted"), [(None, 7), ("all", 8)])
