@@ -167,6 +167,7 @@ def test_models_that_a_step_calls_in_turn_are_one_step(calls, roles, read):
     analysis = read(trace, warm_up="all")
     assert analysis.steps["role"].value_counts().to_dict() == roles
     assert analysis.steps["kernel_ns"].sum() == 500 * len(steps)
+    assert analysis.paths["path"].str.count("inference [um]").max() <= 1  # calls of a step share their paths
     assert analysis.step_summary["idle_ns"].item() < 0.55 * analysis.step_summary["total_ns"].item()
 
 

@@ -6,10 +6,8 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.steps.step_summary import mean_power
-from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
+from tcprof.annotate.steps import DOMAIN, FORWARD, INFERENCE, STEP
 from tcprof.frames import UNPROFILED
-
-_CALL = f"{INFERENCE} "
 
 
 def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
@@ -20,7 +18,7 @@ def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
     ranges = analysis.nvtx_ranges
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
-    ours = ours[((names == STEP) | names.str.startswith(_CALL)) & ~ours.index.isin(_list_parts(analysis)["range"])]
+    ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]
     begins = analysis.instances.groupby("range")["gpu_start_ns"].min().reindex(ours.index)
     if begins.notna().any():
         ours = ours.assign(start_ns=begins)[begins.notna()]
@@ -33,29 +31,24 @@ def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
     unprofiled = _count_whole_steps(analysis)
     if unprofiled.empty:  # most recordings have none: then no range has to be read
         return unprofiled
-    recorded, parts = list_annotated_steps(analysis), _list_parts(analysis)
-    if (parts["name"] != parts["outer"]).any() and not recorded["training"].any():
+    recorded, paths = list_annotated_steps(analysis), analysis.paths
+    is_part = (paths["parent_id"] >= 0) & (paths["domain"] == DOMAIN) & paths["name"].str.startswith(f"{INFERENCE} ")
+    if is_part.any() and not recorded["training"].any():
         return unprofiled[:0]
     is_alike = len(recorded) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
     return unprofiled if is_alike and not explain_mismatch(analysis) else unprofiled[:0]
 
 
-def _list_parts(analysis: Analysis) -> pd.DataFrame:
-    """List the calls of models within steps, each of which was timed by itself, with the name of what is around it."""
-    paths = analysis.paths
-    part = paths[(paths["parent_id"] >= 0) & (paths["domain"] == DOMAIN) & paths["name"].str.startswith(_CALL)]
-    part = part.assign(outer=paths["name"].reindex(part["parent_id"]).to_numpy())
-    rows = analysis.instances[["range", "path_id"]].drop_duplicates("range")
-    return rows.merge(part[["name", "outer"]], left_on="path_id", right_index=True)
-
-
 def _count_whole_steps(analysis: Analysis) -> pd.DataFrame:
     """List unprofiled steps of one role; their number is that of steps, each of which may call its model again."""
-    steps = _of_one_role(analysis.unprofiled)
+    steps, paths = _of_one_role(analysis.unprofiled), analysis.paths
     if steps.empty or steps["training"].any():
         return steps
-    parts, whole = len(_list_parts(analysis)), len(list_annotated_steps(analysis))
-    return steps.assign(step_count=steps["step_count"] * whole / max(whole + parts, 1)) if parts else steps
+    outer = paths.index[(paths["domain"] == DOMAIN) & paths["name"].str.startswith(f"{INFERENCE} ")]
+    calls = paths.index[(paths["name"] == FORWARD) & paths["parent_id"].isin(outer)]
+    path = analysis.instances.drop_duplicates("range")["path_id"]
+    whole, count = path.isin(outer).sum(), path.isin(calls).sum()
+    return steps.assign(step_count=steps["step_count"] * whole / count) if count > whole else steps
 
 
 def explain_mismatch(analysis: Analysis) -> str:

@@ -7,14 +7,14 @@ from tcprof.analysis.ranges.nesting import Texts
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.roles import INSTANCE
 from tcprof.annotate.steps import DOMAIN, FORWARD, INFERENCE, STEP
-from tcprof.arrays import Bools, Ints, find_named
+from tcprof.arrays import Bools, Ints, find_named, pick_rows
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE
 
 _CALL = f"{INFERENCE} "
 
 
 def join_called_models(ranges: pd.DataFrame, launches: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Extend the annotation's steps over the calls that are parts of them: these lie inside.
+    """Extend the annotation's steps over the calls that are parts of them, those of other models as steps inside.
 
     A step of training begins with the calls before it, one of calls ends with the last of them. Where another kind of
     step follows, it begins when the results of the one before have been read: what the CPU then does is for it.
@@ -27,6 +27,7 @@ def join_called_models(ranges: pd.DataFrame, launches: pd.DataFrame, activities:
         return ranges
     steps = np.flatnonzero(is_step)
     start, end = (ranges[column].to_numpy(copy=True) for column in ("start_ns", "end_ns"))
+    is_kept = np.ones(len(ranges), dtype=bool)
     for owner, places in ranges.iloc[steps].groupby(["process", "thread"]).indices.items():
         rows = steps[places]
         rows = rows[np.argsort(start[rows], kind="stable")]
@@ -39,7 +40,9 @@ def join_called_models(ranges: pd.DataFrame, launches: pd.DataFrame, activities:
         is_silent, is_apart, read_ns = _look_after(returned, start[rows], launches, activities, owner)
         trained = inner[(texts == STEP)[inner["step"]]]
         is_part = _are_parts(texts, {*trained["name"].unique()})
-        heads = np.flatnonzero(~(is_part | _are_repeated(texts, is_silent, is_apart, _count_calls(trained))))
+        is_repeated = _are_repeated(texts, is_silent, is_apart, _count_calls(trained))
+        is_kept[rows[is_repeated]] = False
+        heads = np.flatnonzero(~(is_part | is_repeated))
         tails = np.append(heads[1:], len(rows)) - 1
         first, last = rows[heads], rows[tails]
         trains = texts[tails] == STEP
@@ -49,7 +52,7 @@ def join_called_models(ranges: pd.DataFrame, launches: pd.DataFrame, activities:
         outer = np.where(trains, last, first)
         start[outer], end[outer] = begin, finish
         end[rows] = np.minimum(end[rows], np.repeat(finish, np.diff(heads, append=len(rows))))
-    return ranges.assign(start_ns=start, end_ns=end)
+    return pick_rows(ranges.assign(start_ns=start, end_ns=end), is_kept).reset_index(drop=True)
 
 
 def _belong_to(frame: pd.DataFrame, owner: tuple[int, int]) -> Bools:
@@ -67,8 +70,8 @@ def _look_after(
     is_owned = _belong_to(launches, owner)
     time, name = launches["start_ns"].to_numpy(), activities["name"]
     launch = launches_of(launches, activities)
-    is_owned_copy = (launch >= 0) & is_owned[launch]
-    is_input, is_result = (is_owned_copy & (name == one).to_numpy() for one in (HOST_TO_DEVICE, DEVICE_TO_HOST))
+    is_of_thread = np.append(is_owned, False)[launch]
+    is_input, is_result = (is_of_thread & (name == one).to_numpy() for one in (HOST_TO_DEVICE, DEVICE_TO_HOST))
     read_ns = np.append(0, np.sort(activities["end_ns"].to_numpy()[is_result]))
     read_ns = read_ns[np.searchsorted(read_ns, following) - 1]
     count = [
