@@ -54,6 +54,9 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "no JSON": lambda path: change(path, ABOUT, lambda _: b"{"),
     "a newer format": lambda path: change(path, ABOUT, document(format=FORMAT + 1)),
     "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
+    "ranges of each other's paths": lambda path: change(
+        path, "ranges.parquet", column("path_id", lambda values: [values[0], *reversed(values[1:])])
+    ),
     "a path that is not there": lambda path: change(
         path, "ranges.parquet", column("path_id", lambda values: [99] * len(values))
     ),
