@@ -7,7 +7,7 @@ A format is a module with:
   for goes to the error stream. With ``doubt`` its reader sees at once which conditions of a gate are inconclusive; else
   the error stream, which is the log of a build, says that too.
 * ``SUFFIXES``: ends of the names of files that are written in it; none where only ``--format`` asks for it.
-* ``SIGNATURE``, where the format itself does not name tcprof: what a file ends with, for ``authorship``.
+* ``SIGNATURE``, where the format itself does not name tcprof: what a file ends with, for ``tcprof.outputs``.
 * ``NEEDS``, where it cannot show every document: what a document must have, ``rows`` or ``gate``.
 
 Commands offer the formats that can show their documents, so all modules are loaded for ``--help``: they import what is
