@@ -217,7 +217,7 @@ def _sides_key(base: Any, new: Any, mapping: Any, allow_mismatch: bool) -> objec
     numbers = [tuple(map(id, side.recordings)) for side in sides]
     if not read.issuperset(numbers[0] + numbers[1]):
         return None
-    return *(side.name for side in sides), *numbers, tuple(mapping.items()), allow_mismatch
+    return *((side.name, side.number) for side in sides), *numbers, tuple(mapping.items()), allow_mismatch
 
 
 @pytest.fixture
