@@ -40,13 +40,13 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@mkdir -p demo
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite -o demo/mlp.html
 
-test: $(VENV)/installed-test  ## Set up and run the tests, each behaviour once: about 6 minutes on two cores
+test: $(VENV)/installed-test  ## Set up and run the tests, each behaviour once: about 10 minutes on two cores
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # Each with its name, so that what fails can be run alone.
 PARTS := docs test-every test-cpu test-nsys test-lowest test-integrations test-sdist
 
-test-all:  ## All that CI runs beyond 'make test' and 'make check': about 20 minutes on two cores
+test-all:  ## All that CI runs beyond 'make test' and 'make check': about 35 minutes on two cores
 	@for part in $(PARTS); do printf '\n== make %s\n' $$part; $(MAKE) --no-print-directory $$part || exit; done
 
 test-every: $(VENV)/installed-dev $(NODE_MODULES)  ## Run all tests, slow ones and those of torch, Chromium, Node.js and PostgreSQL too; what is absent is skipped aloud
